@@ -207,6 +207,28 @@ TEST_F(ImportTest, AForwardThatCountsIsRefused) {
   }
 }
 
+// torch.export takes twice as long as one trace, and is there for what one trace does not tell.
+TEST_F(ImportTest, WhatIsSimpleIsTracedOnce) {
+  NEEDS_TORCH();
+  constexpr char kWithout[] =
+      "def refuse(*given, **named):\n    raise RuntimeError('torch.export was asked')\ntorch.export.export = refuse\n";
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;
+    ImportOptions options;
+    options.python = python.path;
+    const auto said = [&](const std::string& init, const std::string& forward) {
+      return ErrorOf(kHead + std::string(kWithout) + Module(init, forward), options);
+    };
+    EXPECT_EQ(said("self.l = nn.Sequential(nn.Linear(8, 8), nn.ReLU(inplace=True))",
+                   "y = self.l(x)\n        y[:, 1:3].mul_(2)\n        return torch.where(y > torch.tensor(0.5), y, x)"),
+              "no error");
+    for (const char* forward : {"return nn.functional.dropout(x, 0.5)", "self.last = x * 2\n        return self.last",
+                                "if x.sum() > 0:\n            return x\n        return -x"}) {
+      EXPECT_NE(said("pass", forward).find("torch.export was asked"), std::string::npos) << forward;
+    }
+  }
+}
+
 TEST_F(ImportTest, LinesOfTheFileAreKeptBesideTheGraph) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {

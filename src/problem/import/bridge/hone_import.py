@@ -2,7 +2,7 @@
 
 A KernelBench-style file, a definition of SOL-ExecBench or FlashInfer-Bench, or a program that torch.export saved. Run by hone as
 a child: python -I -c THIS OPTIONS, where OPTIONS is a JSON object (see import/through_python.cc and import/importers/).
-Works with torch 2.x (torch.export) and with torch 1.13 (make_fx). Tensors are fake ones, without data, wherever that goes.
+Works with torch 2.6 or newer, and with torch 1.13. Tensors are fake ones, without data, wherever that goes.
 
 This is how the program begins; the files of hone_import/ go on, one after the other in the order of problem/CMakeLists.txt.
 """
@@ -97,11 +97,14 @@ except ImportError as error:
 
 import torch.nn as nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.overrides import TorchFunctionMode
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-NEW = hasattr(torch, "export") and hasattr(torch.export, "export")
+NEW = hasattr(torch, "export") and hasattr(torch.export, "default_decompositions")
+if not NEW and int(torch.__version__.split(".")[0]) >= 2:
+    fail("torch %s is too old to be traced: install 2.6 or newer (1.13 goes, too)" % torch.__version__.split("+")[0])
 SEED = 42  # KernelBench's, before the model is made
 
 # An older torch lacks some.

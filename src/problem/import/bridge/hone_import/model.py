@@ -85,6 +85,39 @@ def recurrences_whole():
             setattr(torch._VF, name, saved[name])
 
 
+ATTENTION = "scaled_dot_product_attention"
+
+
+def define_attention():
+    """Attention as an operator of our own, like recurrent layers: tracing takes PyTorch's apart."""
+    define_recurrent()
+    if len(LIBRARY) > 1:
+        return
+    op = getattr(torch.ops.aten, ATTENTION).default
+    LIBRARY.append(torch.library.Library("hone_whole", "FRAGMENT"))
+    LIBRARY[1].define(str(op._schema).split("::", 1)[1])
+    for key in ("Meta", "CPU"):
+        LIBRARY[1].impl(ATTENTION, lambda *args, **named: op(*args, **named), key)
+
+
+@contextlib.contextmanager
+def attention_whole():
+    define_attention()
+    original = getattr(nn.functional, ATTENTION)
+    whole = getattr(torch.ops.hone_whole, ATTENTION)
+
+    class Elsewhere(TorchFunctionMode):  # where a file has the function under a name of its own
+        def __torch_function__(self, function, types, args=(), named=None):
+            return (whole if function is original else function)(*args, **(named or {}))
+
+    setattr(nn.functional, ATTENTION, whole)
+    try:
+        with Elsewhere():
+            yield
+    finally:
+        setattr(nn.functional, ATTENTION, original)
+
+
 def register_plain_tensors(model):
     """Tensors that a module merely holds are state as buffers are: torch.export wants them registered."""
     for part in model.modules():

@@ -1,4 +1,4 @@
-"""Tracing: with torch.export, or with make_fx where torch is 1.13.
+"""Tracing: with make_fx; with torch.export what that alone can, or can refuse.
 
 Part of hone_import.py, whose names it uses.
 """
@@ -121,6 +121,80 @@ def define_old_shapes():
         LIBRARY[1].impl("max_pool3d_with_indices", pooled_3d)
 
 
+class Function:
+    """forward as a function of weights, by their names, and of those inputs that are tensors; its results are a list."""
+
+    def __init__(self, built, call):
+        self.model, self.call = built.model, call
+        self.flat_inputs, self.structure = tree_flatten(built.inputs)
+        self.tensors = [t for t in self.flat_inputs if isinstance(t, torch.Tensor)]
+
+        def current_weights(part, _):  # a recurrent layer keeps a list of its own, past which functional_call puts new values
+            part._flat_weights = [getattr(part, name) for name in part._flat_weights_names]
+
+        self.hooks = [part.register_forward_pre_hook(current_weights) for part in built.model.modules() if isinstance(part, nn.RNNBase)]
+
+    def __call__(self, weights, *tensors):
+        from torch.utils._pytree import tree_unflatten
+
+        given = iter(tensors)
+        inputs = tree_unflatten([next(given) if isinstance(t, torch.Tensor) else t for t in self.flat_inputs], self.structure)
+        return tree_flatten(self.call(self.model, weights, tuple(inputs)))[0]
+
+    def close(self):
+        for hook in self.hooks:
+            hook.remove()
+
+    def sources(self, weights, module):
+        places = [("weight", name) for name in weights]
+        places += [("input", i) for i, t in enumerate(self.flat_inputs) if isinstance(t, torch.Tensor)]
+        return dict(zip([n for n in module.graph.nodes if n.op == "placeholder"], places))
+
+
+def results_of_graph(module):
+    return list(next(n for n in module.graph.nodes if n.op == "output").args[0])
+
+
+def kept_by_modules(model):
+    """Which tensors each module holds: a forward that leaves others there cannot be told from its result alone."""
+    return [(name, id(t)) for part in model.modules() for name, value in part.__dict__.items() if name not in ("_modules", "_flat_weights")
+            for t in tree_flatten(value)[0] if isinstance(t, torch.Tensor)]
+
+
+def export_once(built):
+    """What export_new gives, where forward is simple enough to be traced once: torch.export traces it three times. Else None."""
+    if isinstance(built, Archive):
+        return None
+    before = kept_by_modules(built.model)
+    function = Function(built, torch.func.functional_call)
+    try:
+        from torch._subclasses.functional_tensor import FunctionalTensorMode, dispatch_functionalize
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        table = dict(torch.export.default_decompositions().items())
+        functional = dispatch_functionalize(function, FunctionalTensorMode(export=True))
+        with built.mode or FakeTensorMode(allow_non_fake_inputs=True) as mode, attention_whole():
+            fake = [t if isinstance(t, FakeTensor) else mode.from_tensor(t) for t in function.tensors]
+            weights = {name: t.detach() if isinstance(t, FakeTensor) else mode.from_tensor(t.detach()) for name, t in built.weights.items()}
+            module = make_fx(functional, decomposition_table=table, record_stack_traces=True)(weights, *fake)
+    except Exception:
+        return None  # what is wrong, torch.export says
+    finally:
+        function.close()
+    if kept_by_modules(built.model) != before:
+        return None
+    for node in module.graph.nodes:
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            return None  # chance is drawn in other ways where no gradients are wanted
+        if node.op == "get_attr":  # a tensor that forward makes of numbers
+            value = getattr(module, node.target)
+            value = value.constant if isinstance(value, FakeTensor) else value
+            if value is None:
+                return None
+            setattr(module, node.target, value)
+    return module, function.sources(weights, module), results_of_graph(module)
+
+
 def export_old(built):
     from torch._decomp import decomposition_table
     from torch.fx.experimental.proxy_tensor import make_fx
@@ -130,36 +204,16 @@ def export_old(built):
              if op._schema.name.split("::")[-1] in OLD_DECOMPOSED and not op._schema.overload_name.endswith("out")}
     table.setdefault(torch.ops.aten.smooth_l1_loss.default, smooth_l1_loss)
     weights = {name: tensor.detach() for name, tensor in built.weights.items()}
-    flat_inputs, structure = tree_flatten(built.inputs)
-    tensors = [t for t in flat_inputs if isinstance(t, torch.Tensor)]
-    from torch.utils._pytree import tree_unflatten
-
-    def current_weights(part, _):  # a recurrent layer keeps a list of its own, past which functional_call puts new values
-        part._flat_weights = [getattr(part, name) for name in part._flat_weights_names]
-
-    for part in built.model.modules():
-        if isinstance(part, nn.RNNBase):
-            part.register_forward_pre_hook(current_weights)
-
-    def run(parameters, *given):
-        given = iter(given)
-        inputs = tree_unflatten([next(given) if isinstance(t, torch.Tensor) else t for t in flat_inputs], structure)
-        result = functional_call(built.model, parameters, tuple(inputs))
-        return tree_flatten(result)[0]
-
+    function = Function(built, functional_call)
     # Within the fake mode, tensors that forward itself makes are fake like those that it is given.
     with old_gaps_filled(), old_tracing_watched(), built.mode or contextlib.nullcontext():
-        module = make_fx(run, decomposition_table=table)(weights, *tensors)
-    places = [("weight", name) for name in weights]
-    places += [("input", i) for i, t in enumerate(flat_inputs) if isinstance(t, torch.Tensor)]
-    sources = dict(zip([n for n in module.graph.nodes if n.op == "placeholder"], places))
-    results = next(n for n in module.graph.nodes if n.op == "output").args[0]
-    return module, sources, list(results)
+        module = make_fx(function, decomposition_table=table)(weights, *function.tensors)
+    return module, function.sources(weights, module), results_of_graph(module)
 
 
 def trace(built):
     with recurrences_whole(), counting_refused():
-        module, sources, outputs = (export_new if NEW else export_old)(built)
+        module, sources, outputs = (export_once(built) or export_new(built)) if NEW else export_old(built)
     writer = GraphWriter()
     inputs, weights, constants = {}, {}, []
     for node in module.graph.nodes:
