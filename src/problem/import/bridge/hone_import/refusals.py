@@ -79,17 +79,30 @@ def line_of(node):
 
 
 @contextlib.contextmanager
-def old_tracing_watched():
-    """torch 1.13 tells neither the lines of nodes nor when a traced tensor's values are taken, which then would be constants."""
-    from torch.fx.experimental import proxy_tensor
+def lines_noted():
+    """Nodes know their lines: make_fx tells none in torch 1.13, and takes a third of its time to tell them in torch 2."""
     from torch.fx.proxy import TracerBase
 
-    create, leaving = TracerBase.create_node, {name: getattr(torch.Tensor, name) for name in ("numpy", "tolist", "__array__")}
+    create = TracerBase.create_node
 
     def create_node(self, *args, **kwargs):
         node = create(self, *args, **kwargs)
         node.meta["hone_line"] = line_now()
         return node
+
+    TracerBase.create_node = create_node
+    try:
+        yield
+    finally:
+        TracerBase.create_node = create
+
+
+@contextlib.contextmanager
+def leaving_refused():
+    """torch 1.13 does not tell when a traced tensor's values are taken, which then would be constants."""
+    from torch.fx.experimental import proxy_tensor
+
+    leaving = {name: getattr(torch.Tensor, name) for name in ("numpy", "tolist", "__array__")}
 
     def watched(original):
         def leave(self, *args, **kwargs):
@@ -99,13 +112,11 @@ def old_tracing_watched():
             return original(self, *args, **kwargs)
         return leave
 
-    TracerBase.create_node = create_node
     for name, original in leaving.items():
         setattr(torch.Tensor, name, watched(original))
     try:
         yield
     finally:
-        TracerBase.create_node = create
         for name, original in leaving.items():
             setattr(torch.Tensor, name, original)
 

@@ -173,10 +173,10 @@ def export_once(built):
 
         table = dict(torch.export.default_decompositions().items())
         functional = dispatch_functionalize(function, FunctionalTensorMode(export=True))
-        with built.mode or FakeTensorMode(allow_non_fake_inputs=True) as mode, attention_whole():
+        with built.mode or FakeTensorMode(allow_non_fake_inputs=True) as mode, attention_whole(), lines_noted():
             fake = [t if isinstance(t, FakeTensor) else mode.from_tensor(t) for t in function.tensors]
             weights = {name: t.detach() if isinstance(t, FakeTensor) else mode.from_tensor(t.detach()) for name, t in built.weights.items()}
-            module = make_fx(functional, decomposition_table=table, record_stack_traces=True)(weights, *fake)
+            module = make_fx(functional, decomposition_table=table)(weights, *fake)
     except Exception:
         return None  # what is wrong, torch.export says
     finally:
@@ -206,7 +206,7 @@ def export_old(built):
     weights = {name: tensor.detach() for name, tensor in built.weights.items()}
     function = Function(built, functional_call)
     # Within the fake mode, tensors that forward itself makes are fake like those that it is given.
-    with old_gaps_filled(), old_tracing_watched(), built.mode or contextlib.nullcontext():
+    with old_gaps_filled(), lines_noted(), leaving_refused(), built.mode or contextlib.nullcontext():
         module = make_fx(function, decomposition_table=table)(weights, *function.tensors)
     return module, function.sources(weights, module), results_of_graph(module)
 
