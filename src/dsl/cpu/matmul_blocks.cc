@@ -44,7 +44,7 @@ double BlockingCost(const MatmulShape& shape, double batches, std::int64_t rows,
 }  // namespace
 
 std::vector<Setting> MicroBlocks(const Kernel& kernel, bool unpacked) {
-  const MatmulShape shape(kernel);
+  const MatmulShape shape = MatmulShape::OfOneGroup(kernel);
   // Rows x columns in registers: 32 of 16 floats with AVX-512, 16 of 8 with AVX2, less what B and the broadcast need.
   std::vector<std::array<std::int64_t, 2>> blocks;
   if (kernel.device->vector_bytes >= 64) {
@@ -88,7 +88,7 @@ std::optional<std::string> CheckMicro(const Kernel&, const Setting& value) {
 }
 
 std::vector<Setting> TileValues(const Kernel& kernel) {
-  const MatmulShape shape(kernel);
+  const MatmulShape shape = MatmulShape::OfOneGroup(kernel);
   const auto micro = TupleSetting(kernel, "micro");
   const std::int64_t mr = micro.size() == 2 ? micro[0] : 8, nr = micro.size() == 2 ? micro[1] : 32;
   const auto up = [](std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; };

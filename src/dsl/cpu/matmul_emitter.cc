@@ -8,7 +8,7 @@
 namespace hone::dsl {
 
 std::vector<Setting> MatmulThreads(const Kernel& kernel) {
-  const bool small = SpaceCount(kernel) < 300e3;  // ten microseconds of one core
+  const bool small = AddedProducts(kernel) < 300e3;  // ten microseconds of one core
   std::vector<Setting> values =
       small ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};
   if (kernel.device->threads >= 4) values.push_back(Whole(kernel.device->threads / 2));

@@ -149,7 +149,7 @@ bool MatmulPanels::Converts(const Expr& input) const {
   return ElementType(program_.buffers[static_cast<std::size_t>(buffer)].dtype) != writer_.real();
 }
 
-void MatmulPanels::WritePackA(bool edge) {
+void MatmulPanels::WritePackA(bool edge, bool fill) {
   const Expr& a = kernel_.inputs[0];
   const std::string filled = edge ? "filled" : fmt::format("{}", mr_);
   const std::string element = Unit(a, "i0 + i + r", "0", "k0 + k");
@@ -194,6 +194,11 @@ void MatmulPanels::WritePackA(bool edge) {
     writer_.Line(fmt::format("to[k * {} + r] = {};", mr_, element));
     writer_.Close();
     writer_.Close();
+  }
+  if (fill && edge) {
+    writer_.Line(fmt::format(
+        "for (long k = 0; filled < {0} && k < depth; ++k) for (long r = filled; r < {0}; ++r) to[k * {0} + r] = 0;",
+        mr_));
   }
   writer_.Close();
 }

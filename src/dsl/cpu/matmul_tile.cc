@@ -27,7 +27,7 @@ class TileEmitter : MatmulPanels {
     const auto up = [](std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; };
     const std::int64_t rows = std::min(tile[0], up(m, mr_)), columns = std::min(tile[1], up(n, nr_)),
                        depth = std::min(pairs() ? tile[2] / 2 : tile[2], k);
-    const std::string pack = pairs() ? "both" : WordSetting(kernel_, "pack");
+    const std::string pack = pairs() || kernel_.inputs.size() > 2 ? "both" : WordSetting(kernel_, "pack");
     pack_a_ = pack == "both" || pack == "a" || Converts(kernel_.inputs[0]);
     pack_b_ = pack == "both" || pack == "b" || Converts(kernel_.inputs[1]);
     const int b_operand = OperandOf(kernel_.inputs[1]);
@@ -52,23 +52,29 @@ class TileEmitter : MatmulPanels {
     }
     WriteMultiply(depth);
     if (pack_a_ && Turns()) WriteTurn();
+    if (in_groups_ || in_segments_) WriteEnds();
 
     // Blocks that threads take one after the other, whoever is free.
     writer_.ParallelFor(Batches() + 2, "dynamic");
     OpenBatches();
-    writer_.Open(fmt::format("for (long i0 = 0; i0 < {}; i0 += {})", m, rows));
+    writer_.Open(fmt::format("for (long {0} = 0; {0} < {1}; {0} += {2})", in_groups_ ? "t0" : "i0", m, rows));
     writer_.Open(fmt::format("for (long j0 = 0; j0 < {}; j0 += {})", n, columns));
-    writer_.Line(Left("rows", m, "i0", rows));
+    if (in_groups_)
+      WriteRowsOfGroup(m, rows);
+    else
+      writer_.Line(Left("rows", m, "i0", rows));
     writer_.Line(Left("columns", n, "j0", columns));
     const bool parts = depth < k;  // whose sums meet in the target, or beside it where that would round them
     if (parts && kernel_.target_type != kernel_.compute)
       sums_ = writer_.Scratch("sums", real, ElementCount(kernel_.result));
     if (pack_a_) writer_.Line(fmt::format("alignas(64) {} a_panels[{}];", UnitType(), rows * depth + kSlack));
-    writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += {})", k, depth));
-    writer_.Line(Left("depth", k, "k0", depth));
-    if (pack_a_) {
-      WritePackA(m % mr_ != 0);
+    if (in_segments_) {
+      OpenTermsOfSegment(k, depth);
+    } else {
+      writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += {})", k, depth));
+      writer_.Line(Left("depth", k, "k0", depth));
     }
+    if (pack_a_) WritePackA(in_groups_ || m % mr_ != 0, in_groups_);
     writer_.Open(fmt::format("for (long j = 0; j < columns; j += {})", nr_));
     std::string b_text, b_step;
     if (pack_b_) {
@@ -100,10 +106,21 @@ class TileEmitter : MatmulPanels {
       writer_.Line(fmt::format("Multiply_{}<{}>(depth, {}, b_panel, {}, tile);", writer_.TargetName(), block_rows,
                                a_text, b_step));
       writer_.Line(fmt::format(
-          "store({}, {});", block_rows,
+          "store({}, {});",
+          in_groups_ ? Lesser("rows - i", fmt::format("{}", block_rows)) : fmt::format("{}", block_rows),
           edge_columns ? fmt::format("columns - j < {} ? columns - j : {}", nr_, nr_) : fmt::format("{}", nr_)));
     };
-    if (m % mr_ == 0) {
+    if (in_groups_) {
+      // How many rows a group has is seen when it runs: the last ones are made by as few more as there is a block for.
+      for (std::int64_t few = 1; few < mr_; few *= 2) {
+        writer_.Open(fmt::format("if (rows - i <= {})", few));
+        block(few);
+        writer_.Close(" else {");
+        writer_.Indent();
+      }
+      block(mr_);
+      for (std::int64_t few = 1; few < mr_; few *= 2) writer_.Close();
+    } else if (m % mr_ == 0) {
       block(mr_);
     } else if (m < mr_) {
       block(m);
@@ -157,7 +174,8 @@ class TileEmitter : MatmulPanels {
     writer_.Line(
         fmt::format("constexpr int kLanes = sizeof({}) / sizeof({}), kVectors = {} / kLanes;", vector, real, nr_));
     if (parts > 1) {
-      writer_.Open(fmt::format("for (long from = 0; from < depth; from += {})", part));
+      writer_.Open(
+          fmt::format("for (long from = 0; {}from < depth; from += {})", in_segments_ ? "from == 0 || " : "", part));
       writer_.Line(fmt::format("const long to = from + {} < depth ? from + {} : depth;", part, part));
     }
     writer_.Line(fmt::format("{} sum[kRows][kVectors] = {{}};", vector));
@@ -226,9 +244,16 @@ class TileEmitter : MatmulPanels {
     } else {
       std::string before = Target(row, column);
       if (!sums_.empty()) before.replace(0, writer_.TargetName().size(), sums_);
-      writer_.Open("if (k0 == 0)");
+      if (in_segments_) {
+        writer_.Open(fmt::format("if (k0 == k_begin && k0 + {} >= k_end)", depth));
+        finish(sum);
+        writer_.Close(" else if (k0 == k_begin) {");
+        writer_.Indent();
+      } else {
+        writer_.Open("if (k0 == 0)");
+      }
       loops([&] { writer_.Line(fmt::format("{} = {};", before, sum)); });
-      writer_.Close(fmt::format(" else if (k0 + {} < {}) {{", depth, k));
+      writer_.Close(fmt::format(" else if (k0 + {} < {}) {{", depth, in_segments_ ? "k_end" : fmt::format("{}", k)));
       writer_.Indent();
       loops([&] { writer_.Line(fmt::format("{} += {};", before, sum)); });
       writer_.Close(" else {");
@@ -239,6 +264,48 @@ class TileEmitter : MatmulPanels {
     writer_.Close(";");
   }
 
+  // Where groups or segments end, before all else. A row's group is how many ends are at or before it, in whatever
+  // order they come, so those of groups are put in order.
+  void WriteEnds() {
+    const std::int64_t count = kernel_.space[0].extent;
+    ends_ = writer_.Scratch("ends", "long", count);
+    const bool one = in_segments_ && count == 1;
+    if (!one) OpenBatches();
+    writer_.Line(fmt::format("const long end = {};", Text(kernel_.inputs[2], shape_.Index("0", "0", "0"))));
+    if (in_groups_) {
+      writer_.Line(fmt::format("long at = {};", Group()));
+      writer_.Line(fmt::format("for (; at > 0 && {0}[at - 1] > end; --at) {0}[at] = {0}[at - 1];", ends_));
+    }
+    writer_.Line(fmt::format("{}[{}] = end;", ends_, in_groups_ ? "at" : Group()));
+    if (!one) CloseBatches();
+  }
+  std::string Group() const { return shape_.batch.empty() ? "0" : shape_.batch[0].var; }
+
+  // Rows i0 to i0 + rows are those from the group's t0th on; rows behind all ends are of the last group.
+  void WriteRowsOfGroup(std::int64_t m, std::int64_t rows) {
+    const std::string g = Group(), last = fmt::format("{}", shape_.groups() - 1), all = fmt::format("{}", m);
+    writer_.Line(fmt::format("const long i0 = ({0} > 0 && {1}[{0} - 1] > 0 ? {1}[{0} - 1] : 0) + t0;", g, ends_));
+    writer_.Line(fmt::format("const long i_end = {0} < {2} && {1}[{0}] < {3} ? {1}[{0}] : {3};", g, ends_, last, all));
+    writer_.Line("if (i0 >= i_end) continue;");
+    writer_.Line(Left("rows", "i_end", "i0", rows));
+  }
+
+  // Terms k_begin to k_end are of the segment, a depth of them at a time; once where there are none.
+  void OpenTermsOfSegment(std::int64_t k, std::int64_t depth) {
+    const std::string g = Group();
+    if (g == "0")
+      writer_.Line("const long k_begin = 0;");
+    else
+      writer_.Line(fmt::format("const long before = {0} > 0 && {1}[{0} - 1] > 0 ? {1}[{0} - 1] : 0, k_begin = {2};", g,
+                               ends_, Lesser("before", fmt::format("{}", k))));
+    writer_.Line(fmt::format("const long k_end = {};", Lesser(fmt::format("{}[{}]", ends_, g), fmt::format("{}", k))));
+    writer_.Open(fmt::format("for (long k0 = k_begin; k0 == k_begin || k0 < k_end; k0 += {})", depth));
+    writer_.Line(fmt::format("const long left = k_end > k0 ? k_end - k0 : 0, depth = {};",
+                             Lesser("left", fmt::format("{}", depth))));
+  }
+
+  const bool in_groups_ = shape_.groups() > 0, in_segments_ = HasSegments(kernel_);
+  std::string ends_;
   bool pack_a_ = true, pack_b_ = true;
   std::string sums_;  // of parts of K, as the target lies; empty where it holds them itself
 };

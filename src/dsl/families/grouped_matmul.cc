@@ -50,6 +50,7 @@ HONE_ROW(Family){
     .grammar = "grouped_matmul(EXPR, EXPR, EXPR) let NAME = product(EXPR) ... -> EXPR",
     .operands = 3,
     .takes_lets = true,
+    .cpu_choice = "path",
     .cuda_choice = "path",
     .shape = ShapeRule,
     .let_dims = DimsOfRight,

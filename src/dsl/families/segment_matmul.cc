@@ -46,6 +46,7 @@ HONE_ROW(Family){
         "`ends` [G].",
     .grammar = "segment_matmul(EXPR, EXPR, EXPR) -> EXPR",
     .operands = 3,
+    .cpu_choice = "path",
     .cuda_choice = "path",
     .shape = ShapeRule,
     .check = Check,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "dsl/family.h"
+#include "dsl/knobs.h"
 
 namespace hone::dsl {
 
@@ -57,6 +58,18 @@ MatmulShape::MatmulShape(const Kernel& kernel) {
   }
   for (const auto& dim : batch) target.push_back(dim.target_stride);
   for (const auto* dim : {&m, &n, &k}) target.push_back(dim->target_stride);
+}
+
+MatmulShape MatmulShape::OfOneGroup(const Kernel& kernel) {
+  MatmulShape shape(kernel);
+  const std::int64_t groups = HasGroups(kernel) ? kernel.space[0].extent : 1;
+  shape.m.extent = (shape.m.extent + groups - 1) / groups;
+  return shape;
+}
+
+double AddedProducts(const Kernel& kernel) {
+  const bool shared = HasGroups(kernel) || HasSegments(kernel);
+  return SpaceCount(kernel) / (shared ? static_cast<double>(kernel.space[0].extent) : 1);
 }
 
 std::vector<std::string> MatmulShape::Index(const std::string& i, const std::string& j, const std::string& p) const {

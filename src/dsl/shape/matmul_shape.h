@@ -24,9 +24,19 @@ struct MatmulShape {
   // How many groups of rows there are; 0 where all rows are multiplied with the same B of their batch.
   std::int64_t groups() const { return !batch.empty() && batch[0].reduced ? batch[0].extent : 0; }
 
+  // As it is of one group, where all have as many rows.
+  static MatmulShape OfOneGroup(const Kernel& kernel);
+
   // An index a dimension, in the order of `strides`.
   std::vector<std::string> Index(const std::string& i, const std::string& j, const std::string& p) const;
 };
+
+// Whether a third operand says where segments of K end, each of which is a product by itself; or groups of rows.
+inline bool HasSegments(const Kernel& kernel) { return kernel.inputs.size() == 3 && kernel.axes.size() == 1; }
+inline bool HasGroups(const Kernel& kernel) { return kernel.inputs.size() == 3 && kernel.axes.size() == 2; }
+
+// How many products of numbers are added: each row, or each term, is of one group alone.
+double AddedProducts(const Kernel& kernel);
 
 // A and B, and the right operands of the lets, where those are such: as many products as there are of right ones.
 std::size_t ProductsOf(const Kernel& kernel);

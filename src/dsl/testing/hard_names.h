@@ -165,7 +165,7 @@ void ExpectNamesChangeNothing(const KernelProgram& program, const Emit& emit) {
   }
   const std::vector<std::string> hard = HardNames(text);
   std::size_t first = 0;
-  for (std::size_t round = 0; first < hard.size(); ++round) {
+  for (std::size_t round = 0; !names.empty() && first < hard.size(); ++round) {
     const KernelProgram renamed = Renamed(program, hard, round, first);
     const std::string difference = Difference(text, emit(renamed));
     EXPECT_EQ(difference, "") << program.kernels[0].text;

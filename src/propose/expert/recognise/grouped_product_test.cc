@@ -40,9 +40,15 @@ TEST(GroupedProductTest, WhatComesBehindGoesIntoIt) {
   EXPECT_NE(program.find("-> relu(it)"), std::string::npos) << program;
 }
 
+TEST(GroupedProductTest, AProcessorHasThemInAnyType) {
+  for (const char* type : {"f32", "bf16"}) {
+    const std::string program = WrittenText(Grouped(type), {}, DeviceModel{});
+    EXPECT_NE(program.find("y = grouped_matmul(x, w_view, ends)"), std::string::npos) << program;
+  }
+}
+
 TEST(GroupedProductTest, WhatNoKernelMakesAreTheGroupsAndANest) {
-  for (const std::string& program : {WrittenText(Grouped("f32")), WrittenText(Grouped(), {.products = false}),
-                                     WrittenText(Grouped(), {}, DeviceModel{})}) {
+  for (const std::string& program : {WrittenText(Grouped("f32")), WrittenText(Grouped(), {.products = false})}) {
     EXPECT_EQ(program.find("grouped_matmul"), std::string::npos) << program;
     EXPECT_NE(program.find("y = nest"), std::string::npos) << program;
   }

@@ -33,11 +33,17 @@ TEST(SegmentProductTest, TermsOfEachExpertAreOneStatement) {
   EXPECT_EQ(program.find("nest"), std::string::npos) << program;
 }
 
-TEST(SegmentProductTest, WhatNoKernelMakesIsANest) {
-  for (const std::string& program : {WrittenText(Gradient("f32")), WrittenText(Gradient("bf16"), {}, DeviceModel{})}) {
-    EXPECT_EQ(program.find("segment_matmul"), std::string::npos) << program;
-    EXPECT_NE(program.find("nest"), std::string::npos) << program;
+TEST(SegmentProductTest, AProcessorHasThemInAnyType) {
+  for (const char* type : {"f32", "bf16"}) {
+    const std::string program = WrittenText(Gradient(type), {}, DeviceModel{});
+    EXPECT_NE(program.find("y = segment_matmul(x_view, z, ends)"), std::string::npos) << program;
   }
+}
+
+TEST(SegmentProductTest, WhatNoKernelMakesIsANest) {
+  const std::string program = WrittenText(Gradient("f32"));
+  EXPECT_EQ(program.find("segment_matmul"), std::string::npos) << program;
+  EXPECT_NE(program.find("nest"), std::string::npos) << program;
 }
 
 }  // namespace

@@ -1,0 +1,20 @@
+// Products of bf16 by the processor's own: two of them, summed in f32, in each lane of an instruction (AVX512_BF16).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dsl/cpu/matmul_blocks.h"
+
+namespace hone::dsl {
+
+// Why A and B cannot be multiplied so.
+std::optional<std::string> WhyNoPairs(const Kernel& kernel);
+
+std::vector<Setting> PairsMicroValues(const Kernel& kernel);
+std::optional<std::string> CheckPairsMicro(const Kernel& kernel, const Setting& value);
+inline constexpr Knob kPairsMicroKnob{"micro", "rows x columns of the result in registers", PairsMicroValues,
+                                      CheckPairsMicro};
+
+}  // namespace hone::dsl

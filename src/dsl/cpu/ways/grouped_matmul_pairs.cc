@@ -1,0 +1,31 @@
+#include "dsl/cpu/matmul_emitter.h"
+#include "dsl/cpu/matmul_pairs.h"
+#include "dsl/cpu/matmul_tile.h"
+#include "dsl/knobs.h"
+#include "dsl/way.h"
+
+namespace hone::dsl::cpu_way_grouped_matmul_pairs {
+namespace {
+
+// Half of what numbers take.
+std::optional<double> Cost(const Kernel&) { return 1.2; }
+
+constexpr Knob kKnobs[] = {kMatmulThreadsKnob, kVectorKnob, kPairsMicroKnob, kTileKnob, kPrepackKnob};
+
+void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  EmitMatmulTile(program, kernel, writer, PanelUnit::kPair);
+}
+
+}  // namespace
+
+HONE_ROW(Way){
+    .family = "grouped_matmul",
+    .name = "pairs",
+    .doc = "of bf16, packed and register-blocked, by the processor's products of pairs (AVX512_BF16)",
+    .why_not = WhyNoPairs,
+    .cost = Cost,
+    .knobs = kKnobs,
+    .emit_cpu = Emit,
+};
+
+}  // namespace hone::dsl::cpu_way_grouped_matmul_pairs

@@ -1,0 +1,34 @@
+#include "dsl/cpu/matmul_blocks.h"
+#include "dsl/cpu/matmul_emitter.h"
+#include "dsl/cpu/matmul_tile.h"
+#include "dsl/knobs.h"
+#include "dsl/way.h"
+
+namespace hone::dsl::cpu_way_grouped_matmul_tile {
+namespace {
+
+std::optional<double> Cost(const Kernel&) { return 2; }
+
+std::vector<Setting> MicroValues(const Kernel& kernel) { return MicroBlocks(kernel, false); }
+
+constexpr Knob kKnobs[] = {
+    kMatmulThreadsKnob, kVectorKnob,  {"micro", "rows x columns of the result in registers", MicroValues, CheckMicro},
+    kTileKnob,          kPrepackKnob,
+};
+
+void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  EmitMatmulTile(program, kernel, writer, PanelUnit::kNumber);
+}
+
+}  // namespace
+
+HONE_ROW(Way){
+    .family = "grouped_matmul",
+    .name = "tile",
+    .doc = "packed and register-blocked",
+    .cost = Cost,
+    .knobs = kKnobs,
+    .emit_cpu = Emit,
+};
+
+}  // namespace hone::dsl::cpu_way_grouped_matmul_tile
