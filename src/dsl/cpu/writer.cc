@@ -31,54 +31,92 @@ inline T AtMost(T x, T bound) {
 }
 )"},
     {"FirstInOrder",
-     R"(// The first elements in order of those that were taken, in a heap whose root is the last of them: a NaN is larger than
-// all numbers, and of equals the first stays first.
+     R"(// The first elements in order of those that were taken: a NaN is larger than all numbers, and of equals the first stays
+// first. An element and its place are one whole number, so that none are equal; what comes behind the last of the first
+// so far is left out, and the rest is put in order now and then. No branch hangs on what data say.
 template <class T, bool DESCENDING>
 struct FirstInOrder {
-  T* values;
-  long* places;
-  const long most;
-  long count = 0;
+  static constexpr int kBits = 8 * sizeof(T);
+  typedef decltype([] { if constexpr (kBits == 32) return 0u; else return 0ul; }()) Bits;
+  typedef decltype([] { if constexpr (kBits == 32) return 0ul; else return (unsigned __int128)0; }()) Key;
+  Key* keys;  // as many as there is room for, kSome more than `most` at least
+  Key* other;
+  const long most, room;
+  long count = 0, kept = 0;  // of which so many are in order
+  Key limit = ~Key(0);
 
-  static bool Before(T a, long i, T b, long j) {
-    const bool a_nan = a != a, b_nan = b != b;
-    if (a_nan || b_nan) return a_nan && b_nan ? i < j : a_nan == DESCENDING;
-    return a == b ? i < j : (a < b) != DESCENDING;
+  static Key KeyOf(T value, long place) {
+    constexpr Bits kSign = Bits(1) << (kBits - 1);
+    Bits bits = __builtin_bit_cast(Bits, value == 0 ? T(0) : value);  // -0 is 0
+    if constexpr (T(0.5) == 0)
+      bits ^= kSign;
+    else
+      bits = value != value ? ~Bits(0) : bits ^ (bits & kSign ? ~Bits(0) : kSign);
+    return Key(DESCENDING ? ~bits : bits) << kBits | Key(place);
   }
-  // Puts an element where `at` is, or below, in a heap of so many.
-  void Sink(T value, long place, long at, long size) {
-    for (long child = 2 * at + 1; child < size; child = 2 * at + 1) {
-      if (child + 1 < size && Before(values[child], places[child], values[child + 1], places[child + 1])) ++child;
-      if (!Before(value, place, values[child], places[child])) break;
-      values[at] = values[child];
-      places[at] = places[child];
-      at = child;
+  static void Merge(const Key* a, long a_count, const Key* b, long b_count, Key* to, long most) {
+    long i = 0, j = 0, n = 0;
+    for (; n < most && i < a_count && j < b_count; ++n) {
+      const Key x = a[i], y = b[j];
+      const bool second = y < x;
+      to[n] = second ? y : x;
+      j += second;
+      i += !second;
     }
-    values[at] = value;
-    places[at] = place;
+    for (; n < most && i < a_count; ++n) to[n] = a[i++];
+    for (; n < most && j < b_count; ++n) to[n] = b[j++];
   }
-  void Take(T value, long place) {
-    if (count == most) {
-      if (Before(value, place, values[0], places[0])) Sink(value, place, 0, most);
-      return;
+  // Puts `from` in order, with room for as many in `aside`.
+  static void Order(Key* from, Key* aside, long size) {
+    constexpr long kBlock = 16;
+    for (long at = 0; at < size; at += kBlock) {
+      const long some = size - at < kBlock ? size - at : kBlock;
+      for (long i = 0; i < some; ++i) {
+        long before = 0;
+        for (long j = 0; j < some; ++j) before += from[at + j] < from[at + i];
+        aside[at + before] = from[at + i];
+      }
     }
-    long at = count++;
-    for (; at > 0 && Before(values[(at - 1) / 2], places[(at - 1) / 2], value, place); at = (at - 1) / 2) {
-      values[at] = values[(at - 1) / 2];
-      places[at] = places[(at - 1) / 2];
+    Key *in = aside, *out = from;
+    for (long width = kBlock; width < size; width *= 2) {
+      for (long at = 0; at < size; at += 2 * width) {
+        const long first = size - at < width ? size - at : width, rest = size - at - first;
+        Merge(in + at, first, in + at + first, rest < width ? rest : width, out + at, 2 * width);
+      }
+      Key* const swap = in;
+      in = out;
+      out = swap;
     }
-    values[at] = value;
-    places[at] = place;
+    if (in != from) {
+      for (long i = 0; i < size; ++i) from[i] = in[i];
+    }
   }
   void Sort() {
-    for (long size = count - 1; size > 0; --size) {
-      const T value = values[size];
-      const long place = places[size];
-      values[size] = values[0];
-      places[size] = places[0];
-      Sink(value, place, 0, size);
+    Order(keys + kept, other + kept, count - kept);
+    if (kept > 0) {
+      Merge(keys, kept, keys + kept, count - kept, other, most);
+      Key* const swap = keys;
+      keys = other;
+      other = swap;
     }
+    kept = count = count < most ? count : most;
+    if (most > 0 && count == most) limit = keys[most - 1];
   }
+  // As many as are taken at a time: mostly none of them is one of the first.
+  static constexpr long kSome = 16;
+  void Take(const Key* some, long size) {
+    long first = 0;
+    for (long i = 0; i < size; ++i) first += some[i] < limit;
+    if (first == 0) return;
+    if (count + size > room) Sort();
+    long at = count;
+    for (long i = 0; i < size; ++i) {
+      keys[at] = some[i];
+      at += some[i] < limit;
+    }
+    count = at;
+  }
+  long Place(long n) const { return long(keys[n] & (~Key(0) >> kBits)); }
 };
 )"},
     {"FloorDiv", R"(// The quotient towards minus infinity.

@@ -1,10 +1,12 @@
-// Each row goes by a heap of the first elements so far, whose root is the last of them; in the end the heap is emptied
-// from its root.
+// Each row goes by those that may be among its first elements: twice as many as are wanted, which are then put in
+// order, and what comes behind the last one that is wanted is left out from there on.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "dsl/cpu/expr_writer.h"
+#include "dsl/cpu/index_text.h"
 #include "dsl/cpu/loop_text.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/ordering.h"
@@ -20,11 +22,13 @@ class OrderWriter {
 
   void Write() {
     const std::int64_t wanted = order_.place.extent, row = order_.along.extent;
+    constexpr std::int64_t kSome = 16;
+    const std::int64_t room = std::min(row, 2 * wanted) + kSome;
     const std::string type = writer_.TypeName(Body()->type);
-    const std::string values = writer_.Scratch("values", type, order_.rows * wanted),
-                      places = writer_.Scratch("places", "long", order_.rows * wanted);
-    const std::string heap =
+    const std::string selection =
         fmt::format("{}<{}, {}>", writer_.Helper("FirstInOrder"), type, order_.descending ? "true" : "false");
+    const std::string keys =
+        writer_.Scratch("keys", type == "float" ? "unsigned long" : "unsigned __int128", 2 * order_.rows * room);
     std::map<int, std::string> names;
     std::string number;
     if (order_.others.empty() && writer_.parallel()) writer_.Line("(void)threads;");
@@ -34,23 +38,37 @@ class OrderWriter {
       writer_.Open(For(name, other.extent));
       number = number.empty() ? name : fmt::format("({} * {} + {})", number, other.extent, name);
     }
-    const std::string offset = number.empty() ? "" : fmt::format(" + {} * {}", number, wanted);
+    const std::string mine = number.empty() ? keys : fmt::format("{} + {} * {}", keys, number, 2 * room);
     const std::string first = writer_.Fresh("first"), k = writer_.Fresh("k"), j = writer_.Fresh("j");
-    writer_.Line(fmt::format("{} {}{{{}{}, {}{}, {}}};", heap, first, values, offset, places, offset, wanted));
-    writer_.Open(For(k, row));
+    writer_.Line(fmt::format("{0} {1}{{{2}, {2} + {3}, {4}, {3}}};", selection, first, mine, room, wanted));
+    const std::string from = writer_.Fresh("from"), some = writer_.Fresh("some"), n = writer_.Fresh("n");
+    writer_.Open(fmt::format("for (long {0} = 0; {0} < {1}; {0} += {2})", from, row, kSome));
+    writer_.Line(Left("size", row, from, kSome));
+    writer_.Line(fmt::format("decltype({})::Key {}[{}];", first, some, kSome));
+    writer_.Line("#pragma omp simd");
+    writer_.Open(fmt::format("for (long {0} = 0; {0} < size; ++{0})", n));
+    writer_.Line(fmt::format("const long {} = {} + {};", k, from, n));
     names[order_.along.id] = k;
-    writer_.Line(fmt::format("{}.Take({}, {});", first, Text(Body(), names, ""), k));
+    writer_.Line(fmt::format("{}[{}] = {}.KeyOf({}, {});", some, n, first, Text(Body(), names, ""), k));
+    writer_.Close();
+    writer_.Line(fmt::format("{}.Take({}, size);", first, some));
     writer_.Close();
     writer_.Line(fmt::format("{}.Sort();", first));
     writer_.Open(For(j, wanted));
+    const std::string place = writer_.Fresh("place");
+    writer_.Line(fmt::format("const long {} = {}.Place({});", place, first, j));
+    names[order_.along.id] = place;
+    std::string element;
+    if (!kernel_.also.empty()) {
+      element = writer_.Fresh("element");
+      writer_.Line(fmt::format("const {} {} = {};", type, element, Text(Body(), names, "")));
+    }
     names.erase(order_.along.id);
     names[order_.place.id] = j;
     std::vector<std::string> target = Ordering::Texts(kernel_, names);
     target.pop_back();
     const std::string address = DenseAddress(kernel_, target);
-    writer_.Line(fmt::format("{}[{}] = {};", writer_.TargetName(), address,
-                             Text(kernel_.epilogue, names, fmt::format("{}.places[{}]", first, j))));
-    std::string element = fmt::format("{}.values[{}]", first, j);
+    writer_.Line(fmt::format("{}[{}] = {};", writer_.TargetName(), address, Text(kernel_.epilogue, names, place)));
     if (kernel_.inputs[0]->type == ScalarType::kBool) element = fmt::format("({} != 0)", element);
     for (const auto& one : kernel_.also)
       writer_.Line(
@@ -80,7 +98,13 @@ class OrderWriter {
   const Ordering order_;
 };
 
-std::vector<Setting> OrderThreads(const Kernel& kernel) { return ThreadsFor(kernel, kernel.family->flops(kernel)); }
+// A nanosecond an element that is looked at, twenty one that is wanted.
+std::vector<Setting> OrderThreads(const Kernel& kernel) {
+  constexpr double kLook = 60, kWanted = 1200;  // like so many operations
+  const Ordering order(kernel);
+  return ThreadsFor(kernel, static_cast<double>(order.rows) * (kLook * static_cast<double>(order.along.extent) +
+                                                               kWanted * static_cast<double>(order.place.extent)));
+}
 
 constexpr Knob kKnobs[] = {
     {"threads", "how many threads share the work, 0 = all that the caller allows", OrderThreads, CheckThreads},
