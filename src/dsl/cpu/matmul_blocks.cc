@@ -87,6 +87,8 @@ std::optional<std::string> CheckMicro(const Kernel&, const Setting& value) {
   return std::nullopt;
 }
 
+std::vector<Setting> PackedMicroValues(const Kernel& kernel) { return MicroBlocks(kernel, false); }
+
 std::vector<Setting> TileValues(const Kernel& kernel) {
   const MatmulShape shape = MatmulShape::OfOneGroup(kernel);
   const auto micro = TupleSetting(kernel, "micro");

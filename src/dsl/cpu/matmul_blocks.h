@@ -13,6 +13,10 @@ namespace hone::dsl {
 std::vector<Setting> MicroBlocks(const Kernel& kernel, bool unpacked);
 std::optional<std::string> CheckMicro(const Kernel& kernel, const Setting& value);
 
+std::vector<Setting> PackedMicroValues(const Kernel& kernel);
+inline constexpr Knob kPackedMicroKnob{"micro", "rows x columns of the result in registers", PackedMicroValues,
+                                       CheckMicro};
+
 std::vector<Setting> TileValues(const Kernel& kernel);
 std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value);
 inline constexpr Knob kTileKnob{"tile",

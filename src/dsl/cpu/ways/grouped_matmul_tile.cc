@@ -9,12 +9,7 @@ namespace {
 
 std::optional<double> Cost(const Kernel&) { return 2; }
 
-std::vector<Setting> MicroValues(const Kernel& kernel) { return MicroBlocks(kernel, false); }
-
-constexpr Knob kKnobs[] = {
-    kMatmulThreadsKnob, kVectorKnob,  {"micro", "rows x columns of the result in registers", MicroValues, CheckMicro},
-    kTileKnob,          kPrepackKnob,
-};
+constexpr Knob kKnobs[] = {kMatmulThreadsKnob, kVectorKnob, kPackedMicroKnob, kTileKnob, kPrepackKnob};
 
 void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
   EmitMatmulTile(program, kernel, writer, PanelUnit::kNumber);
