@@ -21,11 +21,11 @@ import torch_python  # noqa: E402
 import tree  # noqa: E402
 
 INSIDE = "HONE_PYTHON_TEST_INSIDE"
-ENOUGH = "import torch; assert hasattr(torch.library, 'custom_op') and hasattr(torch, 'export')"
+ENOUGH = "import torch; assert hasattr(torch, 'export') and hasattr(torch.export, 'default_decompositions')"
 
 
 if INSIDE not in os.environ:
-    torch_python.run_again(__file__, sys.argv[1], INSIDE, ENOUGH, "no Python with torch 2.4 or newer")
+    torch_python.run_again(__file__, sys.argv[1], INSIDE, ENOUGH, "no Python with torch 2.6 or newer")
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402

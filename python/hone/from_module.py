@@ -133,8 +133,8 @@ def why_none(report, store):
 def exported(module, inputs):
     """The module as torch.export's program. Refuses what a kernel would not do: changes of inputs and of the module's own state."""
     name = type(module).__name__
-    if not (hasattr(torch, "export") and hasattr(torch.library, "custom_op")):
-        raise Failure("hone.optimize needs PyTorch 2.4 or newer, and this is %s" % torch.__version__)
+    if not (hasattr(torch, "export") and hasattr(torch.export, "default_decompositions")):
+        raise Failure("hone.optimize needs PyTorch 2.6 or newer, and this is %s" % torch.__version__)
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
