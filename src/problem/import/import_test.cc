@@ -229,6 +229,19 @@ TEST_F(ImportTest, WhatIsSimpleIsTracedOnce) {
   }
 }
 
+// What a trace leaves in a module is not there for the next one.
+TEST_F(ImportTest, ACacheThatIsFilledOnceIsOfTheGraph) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    const auto problem = Imported(Module("self.cache = None",
+                                         "if self.cache is None:\n            self.cache = torch.arange(8.0) * 2\n"
+                                         "        return x * self.cache"),
+                                  python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(Ops(*problem).substr(0, 11), "aten.arange") << "torch " << python.torch_version;
+  }
+}
+
 TEST_F(ImportTest, LinesOfTheFileAreKeptBesideTheGraph) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {

@@ -100,7 +100,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.overrides import TorchFunctionMode
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 NEW = hasattr(torch, "export") and hasattr(torch.export, "default_decompositions")
 if not NEW and int(torch.__version__.split(".")[0]) >= 2:

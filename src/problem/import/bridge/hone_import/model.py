@@ -43,7 +43,10 @@ RECURRENT["rnn_tanh"] = RECURRENT["rnn_relu"] = RECURRENT["gru"]
 LIBRARY = []  # torch.library keeps definitions as long as the library lives
 
 
-def define_recurrent():
+ATTENTION = "scaled_dot_product_attention"  # of torch 2, which tracing takes apart, too
+
+
+def define_whole():
     if LIBRARY:
         return
     LIBRARY.append(torch.library.Library("hone_whole", "DEF"))
@@ -58,11 +61,16 @@ def define_recurrent():
         LIBRARY[0].impl(name, shapes, "Meta")
         packet = getattr(torch.ops.aten, name)
         LIBRARY[0].impl(name, lambda *args, op=packet.input: op(*args), "CPU")
+    if NEW:
+        op = getattr(torch.ops.aten, ATTENTION).default
+        LIBRARY[0].define(str(op._schema).split("::", 1)[1])
+        for key in ("Meta", "CPU"):
+            LIBRARY[0].impl(ATTENTION, lambda *args, **named: op(*args, **named), key)
 
 
 @contextlib.contextmanager
 def recurrences_whole():
-    define_recurrent()
+    define_whole()
     saved = {}
 
     def divert(name, original):
@@ -85,24 +93,9 @@ def recurrences_whole():
             setattr(torch._VF, name, saved[name])
 
 
-ATTENTION = "scaled_dot_product_attention"
-
-
-def define_attention():
-    """Attention as an operator of our own, like recurrent layers: tracing takes PyTorch's apart."""
-    define_recurrent()
-    if len(LIBRARY) > 1:
-        return
-    op = getattr(torch.ops.aten, ATTENTION).default
-    LIBRARY.append(torch.library.Library("hone_whole", "FRAGMENT"))
-    LIBRARY[1].define(str(op._schema).split("::", 1)[1])
-    for key in ("Meta", "CPU"):
-        LIBRARY[1].impl(ATTENTION, lambda *args, **named: op(*args, **named), key)
-
-
 @contextlib.contextmanager
 def attention_whole():
-    define_attention()
+    """Once recurrences are whole, so that there is an operator of our own to be called."""
     original = getattr(nn.functional, ATTENTION)
     whole = getattr(torch.ops.hone_whole, ATTENTION)
 
@@ -134,7 +127,7 @@ class Built:
         torch.manual_seed(SEED)
         init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
         if not NEW:
-            define_recurrent()
+            define_whole()
             define_old_shapes()
         with fakes(fake) as self.mode, self.recorder if record else contextlib.nullcontext():
             self.model = module.Model(*init) if isinstance(init, (list, tuple)) else module.Model(**init)

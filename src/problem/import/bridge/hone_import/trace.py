@@ -135,8 +135,6 @@ class Function:
         self.hooks = [part.register_forward_pre_hook(current_weights) for part in built.model.modules() if isinstance(part, nn.RNNBase)]
 
     def __call__(self, weights, *tensors):
-        from torch.utils._pytree import tree_unflatten
-
         given = iter(tensors)
         inputs = tree_unflatten([next(given) if isinstance(t, torch.Tensor) else t for t in self.flat_inputs], self.structure)
         return tree_flatten(self.call(self.model, weights, tuple(inputs)))[0]
@@ -155,17 +153,31 @@ def results_of_graph(module):
     return list(next(n for n in module.graph.nodes if n.op == "output").args[0])
 
 
-def kept_by_modules(model):
-    """Which tensors each module holds: a forward that leaves others there cannot be told from its result alone."""
-    return [(name, id(t)) for part in model.modules() for name, value in part.__dict__.items() if name not in ("_modules", "_flat_weights")
-            for t in tree_flatten(value)[0] if isinstance(t, torch.Tensor)]
+class Kept:
+    """What the modules hold, to be put back: a forward that leaves other tensors there cannot be told from its result alone."""
+
+    def __init__(self, model):
+        self.before = [(part, dict(part.__dict__)) for part in model.modules()]
+        self.tensors = self.now()
+
+    def now(self):
+        return [(name, id(t)) for part, _ in self.before for name, value in part.__dict__.items()
+                if name not in ("_modules", "_flat_weights") for t in tree_flatten(value)[0] if isinstance(t, torch.Tensor)]
+
+    def restore(self):
+        """Whether other tensors were left."""
+        others = self.now() != self.tensors
+        for part, attributes in self.before:
+            part.__dict__.clear()
+            part.__dict__.update(attributes)
+        return others
 
 
 def export_once(built):
     """What export_new gives, where forward is simple enough to be traced once: torch.export traces it three times. Else None."""
     if isinstance(built, Archive):
         return None
-    before = kept_by_modules(built.model)
+    kept = Kept(built.model)
     function = Function(built, torch.func.functional_call)
     try:
         from torch._subclasses.functional_tensor import FunctionalTensorMode, dispatch_functionalize
@@ -174,14 +186,15 @@ def export_once(built):
         table = dict(torch.export.default_decompositions().items())
         functional = dispatch_functionalize(function, FunctionalTensorMode(export=True))
         with built.mode or FakeTensorMode(allow_non_fake_inputs=True) as mode, attention_whole(), lines_noted():
-            fake = [t if isinstance(t, FakeTensor) else mode.from_tensor(t) for t in function.tensors]
-            weights = {name: t.detach() if isinstance(t, FakeTensor) else mode.from_tensor(t.detach()) for name, t in built.weights.items()}
-            module = make_fx(functional, decomposition_table=table)(weights, *fake)
+            fake = lambda t: t if isinstance(t, FakeTensor) else mode.from_tensor(t)
+            weights = {name: fake(t.detach()) for name, t in built.weights.items()}
+            module = make_fx(functional, decomposition_table=table)(weights, *map(fake, function.tensors))
     except Exception:
         return None  # what is wrong, torch.export says
     finally:
         function.close()
-    if kept_by_modules(built.model) != before:
+        left = kept.restore()
+    if left:
         return None
     for node in module.graph.nodes:
         if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
