@@ -72,6 +72,13 @@ def processes_in(folder):
     return found
 
 
+def await_that(holds, seconds):
+    """Until it does, or the time is up."""
+    until = time.monotonic() + seconds
+    while not holds() and time.monotonic() < until:
+        time.sleep(0.05)
+
+
 class Server:
     """One `hone mcp` and a client of one version; None: none yet."""
 
@@ -287,9 +294,7 @@ class Mcp(unittest.TestCase):
             progress.append(server.next())
         self.assertEqual([note["params"]["progress"] for note in progress], list(range(1, len(progress) + 1)))
         server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number, "reason": "enough"}})
-        began = time.monotonic()
-        while len(processes_in(self.folder)) > 1 and time.monotonic() - began < 20:
-            time.sleep(0.05)
+        await_that(lambda: len(processes_in(self.folder)) <= 1, 20)
         self.assertEqual(len(processes_in(self.folder)), 1, processes_in(self.folder))
         number = server.begin("ping")
         answers = [server.next()]
@@ -304,9 +309,7 @@ class Mcp(unittest.TestCase):
         server = Server(self, self.folder, "2025-11-25")
         server.begin("tools/call", name="optimize", arguments={"problem": "p.json", "budget": 1000, "time": 0})
         server.tool("start_run", verb="optimize", arguments={"problem": "p.json", "budget": 1000, "time": 0, "seed": 2})
-        began = time.monotonic()
-        while len(processes_in(self.folder)) <= 2 and time.monotonic() - began < 60:
-            time.sleep(0.05)
+        await_that(lambda: len(processes_in(self.folder)) > 2, 60)
         self.assertGreater(len(processes_in(self.folder)), 2)
         self.assertEqual(server.close(), 0)
         self.assertEqual(processes_in(self.folder), [])

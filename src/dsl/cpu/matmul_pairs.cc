@@ -24,7 +24,7 @@ std::optional<std::string> WhyNoPairs(const Kernel& kernel) {
 }
 
 std::vector<Setting> PairsMicroValues(const Kernel& kernel) {
-  auto values = MicroBlocks(kernel, false);
+  auto values = PackedMicroValues(kernel);
   std::erase_if(values,
                 [](const Setting& value) { return std::get<std::vector<std::int64_t>>(value.value)[1] % kLanes != 0; });
   return values;

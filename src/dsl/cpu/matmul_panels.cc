@@ -149,7 +149,7 @@ bool MatmulPanels::Converts(const Expr& input) const {
   return ElementType(program_.buffers[static_cast<std::size_t>(buffer)].dtype) != writer_.real();
 }
 
-void MatmulPanels::WritePackA(bool edge, bool fill) {
+void MatmulPanels::WritePackA(bool edge) {
   const Expr& a = kernel_.inputs[0];
   const std::string filled = edge ? "filled" : fmt::format("{}", mr_);
   const std::string element = Unit(a, "i0 + i + r", "0", "k0 + k");
@@ -195,7 +195,7 @@ void MatmulPanels::WritePackA(bool edge, bool fill) {
     writer_.Close();
     writer_.Close();
   }
-  if (fill && edge) {
+  if (shape_.groups() > 0) {
     writer_.Line(fmt::format(
         "for (long k = 0; filled < {0} && k < depth; ++k) for (long r = filled; r < {0}; ++r) to[k * {0} + r] = 0;",
         mr_));

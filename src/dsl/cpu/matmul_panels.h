@@ -28,8 +28,8 @@ class MatmulPanels : protected MatmulEmitter {
   std::string BAddress(const std::string& j, const std::string& k) const;
   std::int64_t BCount() const;
   // Rows i0.. and depth k0.. of A as panels of `mr` rows, [panel][k][mr]. `edge`: the last panel may have fewer; what
-  // lies below its last row is zeros where `fill`, else it is not read.
-  void WritePackA(bool edge, bool fill = false);
+  // lies below its last row is zeros where rows are of groups, else it is not read.
+  void WritePackA(bool edge);
   // Whether A is packed by vectors along its rows, with a function of its own.
   bool Turns() const;
   void WriteTurn();

@@ -27,7 +27,8 @@ class TileEmitter : MatmulPanels {
     const auto up = [](std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; };
     const std::int64_t rows = std::min(tile[0], up(m, mr_)), columns = std::min(tile[1], up(n, nr_)),
                        depth = std::min(pairs() ? tile[2] / 2 : tile[2], k);
-    const std::string pack = pairs() || kernel_.inputs.size() > 2 ? "both" : WordSetting(kernel_, "pack");
+    const std::string pack =
+        pairs() || HasGroups(kernel_) || HasSegments(kernel_) ? "both" : WordSetting(kernel_, "pack");
     pack_a_ = pack == "both" || pack == "a" || Converts(kernel_.inputs[0]);
     pack_b_ = pack == "both" || pack == "b" || Converts(kernel_.inputs[1]);
     const int b_operand = OperandOf(kernel_.inputs[1]);
@@ -74,7 +75,7 @@ class TileEmitter : MatmulPanels {
       writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += {})", k, depth));
       writer_.Line(Left("depth", k, "k0", depth));
     }
-    if (pack_a_) WritePackA(in_groups_ || m % mr_ != 0, in_groups_);
+    if (pack_a_) WritePackA(in_groups_ || m % mr_ != 0);
     writer_.Open(fmt::format("for (long j = 0; j < columns; j += {})", nr_));
     std::string b_text, b_step;
     if (pack_b_) {
@@ -269,15 +270,14 @@ class TileEmitter : MatmulPanels {
   void WriteEnds() {
     const std::int64_t count = kernel_.space[0].extent;
     ends_ = writer_.Scratch("ends", "long", count);
-    const bool one = in_segments_ && count == 1;
-    if (!one) OpenBatches();
+    OpenBatches();  // none, where there is one segment
     writer_.Line(fmt::format("const long end = {};", Text(kernel_.inputs[2], shape_.Index("0", "0", "0"))));
     if (in_groups_) {
       writer_.Line(fmt::format("long at = {};", Group()));
       writer_.Line(fmt::format("for (; at > 0 && {0}[at - 1] > end; --at) {0}[at] = {0}[at - 1];", ends_));
     }
     writer_.Line(fmt::format("{}[{}] = end;", ends_, in_groups_ ? "at" : Group()));
-    if (!one) CloseBatches();
+    CloseBatches();
   }
   std::string Group() const { return shape_.batch.empty() ? "0" : shape_.batch[0].var; }
 
@@ -312,8 +312,11 @@ class TileEmitter : MatmulPanels {
 
 }  // namespace
 
-void EmitMatmulTile(const KernelProgram& program, const Kernel& kernel, Writer& writer, PanelUnit unit) {
-  TileEmitter(program, kernel, writer, unit).Emit();
+void EmitMatmulTile(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  TileEmitter(program, kernel, writer, PanelUnit::kNumber).Emit();
+}
+void EmitMatmulPairs(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
+  TileEmitter(program, kernel, writer, PanelUnit::kPair).Emit();
 }
 
 }  // namespace hone::dsl

@@ -9,7 +9,9 @@
 
 namespace hone::dsl {
 
-// Reads the settings micro, tile, prepack and, of numbers, pack.
-void EmitMatmulTile(const KernelProgram& program, const Kernel& kernel, Writer& writer, PanelUnit unit);
+// What a way emits (Way::emit_cpu), from panels of numbers and of pairs. Reads the settings micro, tile, prepack and,
+// of numbers without groups or segments, pack.
+void EmitMatmulTile(const KernelProgram& program, const Kernel& kernel, Writer& writer);
+void EmitMatmulPairs(const KernelProgram& program, const Kernel& kernel, Writer& writer);
 
 }  // namespace hone::dsl

@@ -34,12 +34,11 @@ inline T AtMost(T x, T bound) {
      R"(// The first elements in order of those that were taken: a NaN is larger than all numbers, and of equals the first stays
 // first. An element and its place are one whole number, so that none are equal; what comes behind the last of the first
 // so far is left out, and the rest is put in order now and then. No branch hangs on what data say.
-template <class T, bool DESCENDING>
+template <class T, class Key, bool DESCENDING>
 struct FirstInOrder {
-  static constexpr int kBits = 8 * sizeof(T);
+  static constexpr int kBits = 8 * sizeof(T), kPlaceBits = 8 * sizeof(Key) - kBits;
   typedef decltype([] { if constexpr (kBits == 32) return 0u; else return 0ul; }()) Bits;
-  typedef decltype([] { if constexpr (kBits == 32) return 0ul; else return (unsigned __int128)0; }()) Key;
-  Key* keys;  // as many as there is room for, kSome more than `most` at least
+  Key* keys;  // as many as there is room for: as are taken at a time more than `most` at least
   Key* other;
   const long most, room;
   long count = 0, kept = 0;  // of which so many are in order
@@ -52,7 +51,7 @@ struct FirstInOrder {
       bits ^= kSign;
     else
       bits = value != value ? ~Bits(0) : bits ^ (bits & kSign ? ~Bits(0) : kSign);
-    return Key(DESCENDING ? ~bits : bits) << kBits | Key(place);
+    return Key(DESCENDING ? ~bits : bits) << kPlaceBits | Key(place);
   }
   static void Merge(const Key* a, long a_count, const Key* b, long b_count, Key* to, long most) {
     long i = 0, j = 0, n = 0;
@@ -102,8 +101,7 @@ struct FirstInOrder {
     kept = count = count < most ? count : most;
     if (most > 0 && count == most) limit = keys[most - 1];
   }
-  // As many as are taken at a time: mostly none of them is one of the first.
-  static constexpr long kSome = 16;
+  // Mostly none of them is one of the first.
   void Take(const Key* some, long size) {
     long first = 0;
     for (long i = 0; i < size; ++i) first += some[i] < limit;

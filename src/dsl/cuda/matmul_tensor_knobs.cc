@@ -53,7 +53,7 @@ std::int64_t ProductsAtATime(const Kernel& kernel) {
 }
 
 // Whether a third operand says where groups of rows end, or segments of K.
-bool EndsOfParts(const Kernel& kernel) { return kernel.inputs.size() == 3; }
+bool EndsOfParts(const Kernel& kernel) { return HasGroups(kernel) || HasSegments(kernel); }
 
 // Of the knobs before `stages`.
 TensorSettings TensorSettingsOf(const Kernel& kernel) {
@@ -65,7 +65,7 @@ TensorSettings TensorSettingsOf(const Kernel& kernel) {
   else if (!Promotes(kernel))
     settings.promote = 0;
   settings.groups = MatmulShape(kernel).groups();
-  settings.segments = EndsOfParts(kernel) && kernel.axes.size() == 1;
+  settings.segments = HasSegments(kernel);
   if (FoldsColumns(kernel)) settings.end = TensorEnd::kRows;
   const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
   if (tile.size() == 2) {

@@ -34,8 +34,7 @@ std::optional<std::string> Check(const KernelProgram& program, const Kernel& ker
 
 // Each row is of one group.
 double Flops(const Kernel& kernel) {
-  const double products = SpaceCount(kernel) / static_cast<double>(kernel.space[0].extent);
-  return 2 * products * static_cast<double>(ProductsOf(kernel)) +
+  return 2 * AddedProducts(kernel) * static_cast<double>(ProductsOf(kernel)) +
          static_cast<double>(ElementCount(kernel.result)) * OperationsPerElement(kernel.epilogue);
 }
 

@@ -33,7 +33,7 @@ std::optional<std::string> Check(const KernelProgram& program, const Kernel& ker
 
 // Each term is of one segment.
 double Flops(const Kernel& kernel) {
-  return 2 * SpaceCount(kernel) / static_cast<double>(kernel.space[0].extent) +
+  return 2 * AddedProducts(kernel) +
          static_cast<double>(ElementCount(kernel.result)) * OperationsPerElement(kernel.epilogue);
 }
 

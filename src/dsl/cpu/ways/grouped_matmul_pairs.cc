@@ -12,10 +12,6 @@ std::optional<double> Cost(const Kernel&) { return 1.2; }
 
 constexpr Knob kKnobs[] = {kMatmulThreadsKnob, kVectorKnob, kPairsMicroKnob, kTileKnob, kPrepackKnob};
 
-void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
-  EmitMatmulTile(program, kernel, writer, PanelUnit::kPair);
-}
-
 }  // namespace
 
 HONE_ROW(Way){
@@ -25,7 +21,7 @@ HONE_ROW(Way){
     .why_not = WhyNoPairs,
     .cost = Cost,
     .knobs = kKnobs,
-    .emit_cpu = Emit,
+    .emit_cpu = EmitMatmulPairs,
 };
 
 }  // namespace hone::dsl::cpu_way_grouped_matmul_pairs

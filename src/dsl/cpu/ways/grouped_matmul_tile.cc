@@ -11,10 +11,6 @@ std::optional<double> Cost(const Kernel&) { return 2; }
 
 constexpr Knob kKnobs[] = {kMatmulThreadsKnob, kVectorKnob, kPackedMicroKnob, kTileKnob, kPrepackKnob};
 
-void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
-  EmitMatmulTile(program, kernel, writer, PanelUnit::kNumber);
-}
-
 }  // namespace
 
 HONE_ROW(Way){
@@ -23,7 +19,7 @@ HONE_ROW(Way){
     .doc = "packed and register-blocked",
     .cost = Cost,
     .knobs = kKnobs,
-    .emit_cpu = Emit,
+    .emit_cpu = EmitMatmulTile,
 };
 
 }  // namespace hone::dsl::cpu_way_grouped_matmul_tile

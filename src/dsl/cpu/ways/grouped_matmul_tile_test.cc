@@ -12,6 +12,9 @@ namespace {
 struct Case {
   int rows, groups, n, k;
   std::string type = "f32", settings = "", end = "it", ends = "i32", more = "", x = "x";
+
+  std::string With() const { return settings.empty() ? "" : " with {" + settings + "}"; }
+  double Tolerance() const { return type == "bf16" ? 1e-2 : type == "f16" ? 2e-3 : 1e-4; }
 };
 
 const Case kGroups[] = {
@@ -34,13 +37,9 @@ TEST(CpuGroupedMatmulTest, ItGivesTheInterpretersValues) {
         "view v = vw: [{1}, {3}, {2}] strides [{10}, 1, {3}]\ninput ends: {8}[{1}]\ninput bias: f32[{2}]\n"
         "input scale: {4}[{0}, 1]\noutput y: {4}[{0}, {2}]\n"
         "y = grouped_matmul({9}, t, ends){5}{6} -> {7}",
-        one.rows, one.groups, one.n, one.k, one.type, one.settings.empty() ? "" : " with {" + one.settings + "}",
-        one.more, one.end, one.ends, one.x, one.n * one.k);
+        one.rows, one.groups, one.n, one.k, one.type, one.With(), one.more, one.end, one.ends, one.x, one.n * one.k);
     SCOPED_TRACE(text);
-    testing::ExpectRight(testing::MustCheck(text), 2, random,
-                         one.type == "bf16"  ? 1e-2
-                         : one.type == "f16" ? 2e-3
-                                             : 1e-4);
+    testing::ExpectRight(testing::MustCheck(text), 2, random, one.Tolerance());
   }
 }
 
@@ -76,13 +75,9 @@ TEST(CpuSegmentMatmulTest, ItGivesTheInterpretersValues) {
         "program p\ninput xt: {4}[{3}, {0}]\nview x = xt: [{0}, {3}] strides [1, {0}]\ninput z: {4}[{3}, {2}]\n"
         "input ends: {7}[{1}]\ninput bias: f32[{2}]\ninput scale: {4}[{1}, {0}, 1]\noutput y: {4}[{1}, {0}, {2}]\n"
         "y = segment_matmul({8}, z, ends){5} -> {6}",
-        one.rows, one.groups, one.n, one.k, one.type, one.settings.empty() ? "" : " with {" + one.settings + "}",
-        one.end, one.ends, one.x);
+        one.rows, one.groups, one.n, one.k, one.type, one.With(), one.end, one.ends, one.x);
     SCOPED_TRACE(text);
-    testing::ExpectRight(testing::MustCheck(text), 2, random,
-                         one.type == "bf16"  ? 1e-2
-                         : one.type == "f16" ? 2e-3
-                                             : 1e-4);
+    testing::ExpectRight(testing::MustCheck(text), 2, random, one.Tolerance());
   }
 }
 

@@ -71,10 +71,6 @@ constexpr Knob kKnobs[] = {
     kPrepackKnob,
 };
 
-void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
-  EmitMatmulTile(program, kernel, writer, PanelUnit::kNumber);
-}
-
 }  // namespace
 
 HONE_ROW(Way){
@@ -83,7 +79,7 @@ HONE_ROW(Way){
     .doc = "packed and register-blocked",
     .cost = Cost,
     .knobs = kKnobs,
-    .emit_cpu = Emit,
+    .emit_cpu = EmitMatmulTile,
 };
 
 }  // namespace hone::dsl::cpu_way_matmul_tile

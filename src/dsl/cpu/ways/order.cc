@@ -25,10 +25,11 @@ class OrderWriter {
     constexpr std::int64_t kSome = 16;
     const std::int64_t room = std::min(row, 2 * wanted) + kSome;
     const std::string type = writer_.TypeName(Body()->type);
+    const bool narrow = type == "float" && row <= std::int64_t{1} << 32;  // a place is 32 bits of the key
+    const std::string key = narrow ? "unsigned long" : "unsigned __int128";
     const std::string selection =
-        fmt::format("{}<{}, {}>", writer_.Helper("FirstInOrder"), type, order_.descending ? "true" : "false");
-    const std::string keys =
-        writer_.Scratch("keys", type == "float" ? "unsigned long" : "unsigned __int128", 2 * order_.rows * room);
+        fmt::format("{}<{}, {}, {}>", writer_.Helper("FirstInOrder"), type, key, order_.descending ? "true" : "false");
+    const std::string keys = writer_.Scratch("keys", key, 2 * order_.rows * room);
     std::map<int, std::string> names;
     std::string number;
     if (order_.others.empty() && writer_.parallel()) writer_.Line("(void)threads;");
@@ -44,7 +45,7 @@ class OrderWriter {
     const std::string from = writer_.Fresh("from"), some = writer_.Fresh("some"), n = writer_.Fresh("n");
     writer_.Open(fmt::format("for (long {0} = 0; {0} < {1}; {0} += {2})", from, row, kSome));
     writer_.Line(Left("size", row, from, kSome));
-    writer_.Line(fmt::format("decltype({})::Key {}[{}];", first, some, kSome));
+    writer_.Line(fmt::format("{} {}[{}];", key, some, kSome));
     writer_.Line("#pragma omp simd");
     writer_.Open(fmt::format("for (long {0} = 0; {0} < size; ++{0})", n));
     writer_.Line(fmt::format("const long {} = {} + {};", k, from, n));

@@ -14,10 +14,6 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 
 constexpr Knob kKnobs[] = {kMatmulThreadsKnob, kVectorKnob, kPackedMicroKnob, kTileKnob, kPrepackKnob};
 
-void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
-  EmitMatmulTile(program, kernel, writer, PanelUnit::kNumber);
-}
-
 }  // namespace
 
 HONE_ROW(Way){
@@ -26,7 +22,7 @@ HONE_ROW(Way){
     .doc = "packed and register-blocked, each segment by itself",
     .why_not = WhyNot,
     .knobs = kKnobs,
-    .emit_cpu = Emit,
+    .emit_cpu = EmitMatmulTile,
 };
 
 }  // namespace hone::dsl::cpu_way_segment_matmul_tile
