@@ -66,10 +66,11 @@ std::string KeyText(DeviceWriter& out, const Kernel& kernel, const std::map<int,
 }
 
 void WriteSorted(DeviceWriter& out, const Kernel& kernel, std::map<int, std::string> names, const std::string& mine,
-                 std::int64_t threads) {
+                 std::int64_t threads, const std::optional<SortedPiece>& piece) {
   const Ordering order(kernel);
-  out.Open(fmt::format("for (int j = {}; j < {}; j += {})", mine, order.place.extent, threads));
-  names[order.place.id] = "j";
+  out.Open(fmt::format("for (int j = {}; j < {}; j += {})", mine,
+                       piece ? piece->count : std::to_string(order.place.extent), threads));
+  names[order.place.id] = piece ? fmt::format("({} + j)", piece->before) : "j";
   std::string element;
   if (!kernel.also.empty()) {  // the element is what its key is of, or else it is looked up
     element = out.Fresh("element");

@@ -303,21 +303,160 @@ __device__ __forceinline__ int PickFirst(const unsigned (&keys)[EACH], int wante
   return mine;
 }
 
-// A key that is not below the `rank`-th least of a block's elements, and below or with which no more than `most` of them
-// are, unless many are equal.
-template <int EACH, int WARPS, class KEY>
-__device__ __forceinline__ KEY LimitOf(const KEY (&keys)[EACH], int rank, int most) {
+__device__ __forceinline__ unsigned LeastOfWarp(unsigned key) { return __reduce_min_sync(~0u, key); }
+__device__ __forceinline__ unsigned long LeastOfWarp(unsigned long key) {
+#pragma unroll
+  for (int apart = 16; apart > 0; apart /= 2) {
+    const unsigned long other = __shfl_xor_sync(~0u, key, apart);
+    key = other < key ? other : key;
+  }
+  return key;
+}
+__device__ __forceinline__ int TopBit(unsigned bits) { return 31 - __clz(static_cast<int>(bits)); }
+__device__ __forceinline__ int TopBit(unsigned long bits) { return 63 - __clzll(static_cast<long>(bits)); }
+
+__device__ __forceinline__ int UpToMeInWarp(int count) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int apart = 1; apart < 32; apart *= 2) {
+    const int below = __shfl_up_sync(~0u, count, apart);
+    if (lane >= apart) count += below;
+  }
+  return count;
+}
+
+// Where a limit lies, of which `below` keys are known to be below `from`: not above `from + range`.
+template <class KEY>
+struct Span {
+  KEY from, range;
+  int below;
+  bool right;  // `from + range` is the limit
+};
+
+// Narrows what PARTS limits lie in, which is the same: keys are counted in bins, as many as a block has threads.
+template <int WARPS, int PARTS, class KEY>
+__device__ __forceinline__ void NarrowByBins(const KEY* keys, int count, int rank, int more, int slack,
+                                             Span<KEY>* spans) {
+  constexpr int kThreads = WARPS * 32;
+  __shared__ int bins[kThreads], sums[WARPS];
+  const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  const Span<KEY> span = spans[0];
+  const int shift = max(0, TopBit(span.range) + 1 - TopBit(static_cast<unsigned>(kThreads)));
+  bins[thread] = 0;
+  __syncthreads();
+  for (int n = thread; n < count; n += kThreads) {
+    const KEY at = keys[n] - span.from;
+    if (at <= span.range) atomicAdd(bins + (at >> shift), 1);
+  }
+  __syncthreads();
+  const int own = bins[thread], up_to_me = UpToMeInWarp(own);
+  if (lane == 31) sums[warp] = up_to_me;
+  __syncthreads();
+  const int up_to = span.below + __reduce_add_sync(~0u, lane < warp ? sums[lane] : 0) + up_to_me;
+  const KEY begin = KEY(thread) << shift, end = begin + ((KEY(1) << shift) - 1);
+#pragma unroll
+  for (int p = 0; p < PARTS; ++p) {
+    const int of = rank + p * more;
+    if (up_to < of || up_to - own >= of) continue;
+    spans[p] = {span.from + begin, (end < span.range ? end : span.range) - begin, up_to - own,
+                up_to <= of + slack || shift == 0};
+  }
+  __syncthreads();
+}
+
+// Keys that are not below the first `rank` of so many in shared memory, twice as many and so on, and below or with which
+// no more than `slack` more of them are, unless many are equal. By a block.
+template <int WARPS, int PARTS, class KEY>
+__device__ __forceinline__ void LimitsOf(const KEY* keys, int count, int rank, int slack, KEY (&limits)[PARTS]) {
+  __shared__ KEY least_of[WARPS], largest_of[WARPS];
+  __shared__ Span<KEY> spans[PARTS];
+  const int thread = threadIdx.x, lane = thread % 32;
+  KEY least = ~KEY(0), largest = 0;
+  for (int n = thread; n < count; n += WARPS * 32) {
+    const KEY key = keys[n];
+    least = key < least ? key : least;
+    largest = key > largest ? key : largest;
+  }
+  least = LeastOfWarp(least);
+  largest = ~LeastOfWarp(~largest);
+  if (lane == 0) {
+    least_of[thread / 32] = least;
+    largest_of[thread / 32] = largest;
+  }
+  __syncthreads();
+  if (thread < 32) {
+    least = LeastOfWarp(least_of[lane % WARPS]);
+    largest = ~LeastOfWarp(~largest_of[lane % WARPS]);
+    if (lane == 0) spans[0] = {least, largest - least, 0, false};
+  }
+  __syncthreads();
+  NarrowByBins<WARPS, PARTS>(keys, count, rank, rank, slack, spans);
+#pragma unroll 1
+  for (int p = 0; p < PARTS; ++p) {
+    while (!spans[p].right) NarrowByBins<WARPS, 1>(keys, count, (p + 1) * rank, 0, slack, spans + p);
+  }
+  if (thread < PARTS) limits[thread] = spans[thread].from + spans[thread].range;
+  __syncthreads();
+}
+
+// The `rank`-th least of a block's elements, read again for each bit. key(e) is a thread's e-th, of so many.
+template <int WARPS, class KEY, class GET>
+__device__ __noinline__ KEY LimitBySteps(const GET& key, int each, int rank) {
   __shared__ int sums[2][WARPS];
   KEY limit = 0;
   for (int bit = sizeof(KEY) * 8 - 1; bit >= 0; --bit) {
     const KEY trial = limit | KEY(1) << bit;
-    const int count = CountBelow<EACH, WARPS>(keys, trial, sums[bit & 1]);
-    if (count < rank)
-      limit = trial;
-    else if (count <= most)
-      return trial - 1;
+    int count = 0;
+    for (int e = 0; e < each; ++e) count += key(e) < trial ? 1 : 0;
+    if (SumOfTeam<WARPS>(count, sums[bit & 1]) < rank) limit = trial;
   }
   return limit;
+}
+
+// Such limits of all of a block's elements, EACH of a thread, where they are a fair sample: its threads' first elements
+// say what the others need hardly be above, and what is not above that is mostly so little that it has room in SLOTS.
+// That limit is of `coarse_rank` of the first elements, or `coarse_slack` more. key(e) is a thread's e-th element;
+// put(p, limit) is called by one thread each.
+template <int EACH, int WARPS, int SLOTS, int PARTS, class KEY, class GET, class PUT>
+__device__ __forceinline__ void LimitsOfSample(const GET& key, int coarse_rank, int coarse_slack, int rank, int slack,
+                                               const PUT& put) {
+  __shared__ KEY few[SLOTS], coarse[1], limits[PARTS];
+  __shared__ int few_count;
+  const int thread = threadIdx.x, lane = thread % 32;
+  KEY keys[EACH];
+#pragma unroll
+  for (int e = 0; e < EACH; ++e) keys[e] = key(e);
+  few[thread] = keys[0];
+  if (thread == 0) few_count = 0;
+  __syncthreads();
+  LimitsOf<WARPS>(few, WARPS * 32, coarse_rank, coarse_slack, coarse);
+  const KEY most = coarse[0];
+  int mine = 0;
+#pragma unroll
+  for (int e = 0; e < EACH; ++e) mine += keys[e] <= most ? 1 : 0;
+  const int up_to_me = UpToMeInWarp(mine);
+  int n = 0;
+  if (lane == 31) n = atomicAdd(&few_count, up_to_me);
+  n = __shfl_sync(~0u, n, 31) + up_to_me - mine;
+#pragma unroll
+  for (int e = 0; e < EACH; ++e) {
+    if (keys[e] > most) continue;
+    if (n < SLOTS) few[n] = keys[e];
+    ++n;
+  }
+  __syncthreads();
+  const int count = few_count;
+  if (count >= PARTS * rank && count <= SLOTS) {
+    LimitsOf<WARPS>(few, count, rank, slack, limits);
+    if (thread < PARTS) put(thread, limits[thread]);
+  } else {
+#pragma unroll 1
+    for (int p = 0; p < PARTS; ++p) {
+      const KEY limit = LimitBySteps<WARPS, KEY>(key, EACH, (p + 1) * rank);
+      if (thread == 0) put(p, limit);
+      __syncthreads();
+    }
+  }
 }
 
 // Finds the first `wanted` elements of a row by reading it again for each bit, by a block: for rows of which a sample

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,12 @@ void WriteOrdered(DeviceWriter& out, const Kernel& kernel, const std::map<int, s
 bool HasWideKey(const Kernel& kernel);
 std::string KeyText(DeviceWriter& out, const Kernel& kernel, const std::map<int, std::string>& names);
 // After SortFirst (order.cuh) of shared `found` and `found_at`: stores the first of a row. `mine` of so many threads.
+// Where only a piece of them was sorted, `piece` says how many come before it and how many it has.
+struct SortedPiece {
+  std::string before, count;
+};
 void WriteSorted(DeviceWriter& out, const Kernel& kernel, std::map<int, std::string> names, const std::string& mine,
-                 std::int64_t threads);
+                 std::int64_t threads, const std::optional<SortedPiece>& piece = std::nullopt);
 // The buffers that WriteOrdered reads; those that it reads beside the element, where somebody else has that.
 std::vector<int> ReadsOfOrdered(const Kernel& kernel, bool has_element);
 

@@ -134,13 +134,14 @@ TEST_F(OrderWaysTest, ASampleIsNotSoLargeThatItIsHalfOfARowNorSoSmallThatTooMany
   };
   EXPECT_EQ(complaint(100000, 1000, "way: sample"), "taken");
   EXPECT_EQ(complaint(40000, 300, "way: sample, sample: 16384"),
-            "'sample' 16384: a sample is a fourth of a row at most; try 4096");
+            "'sample' 16384: a sample is a fourth of a row at most; try 8192");
   EXPECT_EQ(complaint(100000, 2000, "way: sample"), "taken");
-  EXPECT_EQ(complaint(100000, 2000, "way: sample, sample: 4096"),
-            "'sample' 4096: what it finds does not fit into shared memory; try 8192");
+  EXPECT_EQ(complaint(100000, 2000, "way: sample, sample: 4096, pieces: 1"),
+            "'pieces' 1: what it finds does not fit into shared memory; try 4");
+  EXPECT_EQ(complaint(100000, 2000, "way: sample, sample: 4096, pieces: 3"), "'pieces' 3: it is 1, 2, 4 or 8; try 1");
   EXPECT_EQ(
-      complaint(1000000, 3500, "way: sample"),
-      "'way' sample: what a sample finds, more than the 3500 that are wanted, does not fit into shared memory; try "
+      complaint(1000000, 4500, "way: sample"),
+      "'way' sample: what a sample finds, more than the 4500 that are wanted, does not fit into shared memory; try "
       "chunks");
   EXPECT_EQ(complaint(100000, 1000, "way: sample, sample: 5000"), "'sample' 5000: it is 4096, 8192 or 16384; try 8192");
   EXPECT_EQ(complaint(100000, 1000, "way: sample, chunk: 100"), "'chunk' 100: it is 2048, 4096 or 8192; try 4096");
