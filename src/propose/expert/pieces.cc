@@ -160,6 +160,23 @@ bool IsWindow(const Piece& piece) {
          (folded_alone == 0 && (side_by_side > 1 || (side_by_side == 1 && piece.fold->op == ReduceOp::kMax)));
 }
 
+namespace {
+
+// Loads at flat positions as loads in the dimensions of what is there, so that an index may depend on data later.
+Expr InOwnDimensions(const Memory& memory, const Expr& expr, const std::vector<IndexVar>& vars) {
+  return ReplaceLoads(expr, [&](const ExprNode& load) -> Expr {
+    const int root = memory.Root(load.buffer);
+    const auto position = memory.Position(load);
+    const auto there = position ? Unflatten(*position, vars, memory.shape(root)) : std::nullopt;
+    if (!there) return {};
+    std::vector<Expr> indices;
+    for (const Affine& index : *there) indices.push_back(ToExpr(index, vars));
+    return Load(root, std::move(indices), load.type);
+  });
+}
+
+}  // namespace
+
 std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Affine& position,
                               const std::vector<IndexVar>& vars) {
   // A map of fewer, merged dimensions can be read by a reader whose own are merged.
@@ -173,12 +190,13 @@ std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Affi
     const Piece& form = merge ? merged : map;
     const auto indices = Unflatten(position, vars, Extents(form.space));
     if (!indices) continue;
-    return Substitute(form.value, [&](const IndexVar& var) -> Expr {
+    const Expr element = Substitute(form.value, [&](const IndexVar& var) -> Expr {
       for (std::size_t d = 0; d < form.space.size(); ++d) {
         if (form.space[d].id == var.id) return ToExpr((*indices)[d], vars);
       }
       return {};
     });
+    return merge ? InOwnDimensions(memory, element, vars) : element;
   }
   return std::nullopt;
 }

@@ -63,7 +63,9 @@ TEST(FoldedProductTest, WhatNoKernelFoldsIsTwoStatements) {
 }
 
 // Of 512 rows of x, with 640 of w: something of all scores, and something that picks few.
-std::string Losses(const std::string& nodes, const std::string& outputs = "") {
+const std::string kScores = R"(
+  {"op": "aten._to_copy.default", "args": {"self": "%mm", "dtype": "f32"}, "outputs": ["scores"]})";
+std::string Losses(const std::string& nodes, const std::string& outputs = "", const std::string& scores = kScores) {
   const std::string drawn = R"("generator": {"kind": "uniform", "low": 0, "high": 1})";
   return fmt::format(R"({{"hone_problem": 1, "name": "losses", "tensors": [
   {{"name": "x", "shape": [512, 64], "dtype": "bf16", "role": "input", {0}}},
@@ -73,9 +75,9 @@ std::string Losses(const std::string& nodes, const std::string& outputs = "") {
   {2}{{"name": "y", "shape": [512], "dtype": "f32", "role": "output"}}],
  "graph": [{{"op": "aten.permute.default", "args": {{"self": "%w", "dims": [1, 0]}}, "outputs": ["wt"]}},
   {{"op": "aten.mm.default", "args": {{"self": "%x", "mat2": "%wt"}}, "outputs": ["mm"]}},
-  {{"op": "aten._to_copy.default", "args": {{"self": "%mm", "dtype": "f32"}}, "outputs": ["scores"]}},
+  {3},
   {1}]}})",
-                     drawn, nodes, outputs);
+                     drawn, nodes, outputs, scores);
 }
 const std::string kCrossEntropy = R"(
   {"op": "aten._log_softmax.default", "args": {"self": "%scores", "dim": 1, "half_to_float": false}, "outputs": ["p"]},
@@ -101,6 +103,18 @@ TEST(FoldedProductTest, ScoresOfWhichALossPicksFewAreNeverWritten) {
   EXPECT_NE(own.find("let score = it * 20"), std::string::npos) << own;
   EXPECT_NE(own.find("= reduce sum(x * w"), std::string::npos) << own;
   EXPECT_EQ(Statements(own), 2u) << own;
+}
+
+// As libraries of language models have it: scores of sequences are converted, and seen as rows behind that.
+TEST(FoldedProductTest, ScoresThatAreConvertedInOtherDimensionsAreNeverWrittenEither) {
+  const std::string program = WrittenText(Losses(kCrossEntropy, "", R"(
+  {"op": "aten.view.default", "args": {"self": "%mm", "size": [8, 64, 640]}, "outputs": ["sequences"]},
+  {"op": "aten._to_copy.default", "args": {"self": "%sequences", "dtype": "f32"}, "outputs": ["converted"]},
+  {"op": "aten.view.default", "args": {"self": "%converted", "size": [512, 640]}, "outputs": ["scores"]})"));
+  EXPECT_NE(program.find("matmul_reduce logsumexp(x, w_view)"), std::string::npos) << program;
+  EXPECT_NE(program.find("y = nest [i < 512] (-(sum [j < 64] (x[i, j] * w[wanted[i, 0], j])"), std::string::npos)
+      << program;
+  EXPECT_EQ(Statements(program), 1u) << program;
 }
 
 // A number of more dimensions than the rows have is no end that `reduce` takes.
