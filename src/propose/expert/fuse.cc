@@ -52,6 +52,7 @@ class Fuser {
       if (fusion.maps) InlineMaps();
     }
     if (fusion.attention) GroupAttention();
+    if (fusion.products) GroupSlices();
     if (fusion.products) GroupProducts();
     if (fusion.products) GroupRows();
     if (fusion.products) GroupFoldedProducts();
@@ -634,6 +635,23 @@ class Fuser {
     pieces_[map].inside = {pieces_[attention]};
     Kill(attention);
     Learn(map);
+  }
+
+  // A product of halves and the one map that reads it, in two slices.
+  void GroupSlices() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      const int buffer = pieces_[i].buffer;
+      if (!known_[i].alive || !IsProduct(pieces_[i]) || !pieces_[i].inside.empty() || !OfHalves(pieces_[i]) ||
+          !known_[i].plain || memory_.IsOutput(buffer))
+        continue;
+      const auto readers = Readers(buffer);
+      if (readers.size() != 1 || !IsSimpleMap(readers[0]) || !known_[readers[0]].plain) continue;
+      auto made = ProductOfSlices(memory_, pieces_[i], pieces_[readers[0]]);
+      if (!made) continue;
+      pieces_[readers[0]] = std::move(*made);
+      Kill(i);
+      Learn(readers[0]);
+    }
   }
 
   // A product whose end reads, at its own place, another product of the same size that nobody else reads. Whether they

@@ -72,5 +72,35 @@ TEST(ProductsTest, AProductThatOthersReadIsAValue) {
   EXPECT_EQ(Count(Written(both)), Counts(2, 0));
 }
 
+// One matrix for the gate and for what it gates.
+constexpr char kSliced[] = R"({"hone_problem": 1, "name": "sliced", "tensors": [
+  {"name": "x", "shape": [512, 256], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "w", "shape": [2048, 256], "dtype": "bf16", "role": "parameter", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "b", "shape": [2048], "dtype": "bf16", "role": "parameter", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "y", "shape": [512, 1024], "dtype": "bf16", "role": "output"}],
+ "graph": [{"op": "linear", "args": {"input": "%x", "weight": "%w", "bias": "%b"}, "outputs": ["h"]},
+           {"op": "aten.slice.Tensor", "args": {"self": "%h", "dim": 1, "start": 0, "end": 1024}, "outputs": ["g"]},
+           {"op": "silu", "args": {"self": "%g"}, "outputs": ["s"]},
+           {"op": "aten.slice.Tensor", "args": {"self": "%h", "dim": 1, "start": 1024, "end": 2048}, "outputs": ["u"]},
+           {"op": "mul", "args": {"self": "%s", "other": "%u"}, "outputs": ["y"]}]})";
+
+TEST(ProductsTest, SlicesOfAProductThatGateOneAnotherAreProductsOfSlices) {
+  const auto program = Written(kSliced);
+  ASSERT_EQ(Count(program), Counts(1, 1));
+  const std::string text = dsl::Print(*program);
+  EXPECT_NE(text.find("= w: [256, 1024] strides [1, 256]\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("= w: [256, 1024] strides [1, 256] offset 262144\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("= b: [1024] strides [1] offset 1024\n"), std::string::npos) << text;
+  // One slice alone, and a product that others read, is read as it lies.
+  const auto read = [](const std::string& changed) {
+    return dsl::Print(*Written(changed)).find("= map(") != std::string::npos;
+  };
+  EXPECT_FALSE(read(kSliced));
+  EXPECT_TRUE(read(Replaced(kSliced, R"("start": 1024, "end": 2048)", R"("start": 0, "end": 1024)")));
+  EXPECT_TRUE(read(Replaced(kSliced, R"({"name": "y", "shape")",
+                            R"({"name": "h", "shape": [512, 2048], "dtype": "bf16", "role": "output"},
+                               {"name": "y", "shape")")));
+}
+
 }  // namespace
 }  // namespace hone::expert
