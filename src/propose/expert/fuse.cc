@@ -197,12 +197,13 @@ class Fuser {
     });
   }
 
-  // Where a product has its batches as one dimension (as bmm does, of batches and heads), and a map that only moves
-  // elements has them as several, the product has several, too: then it can read what the map does.
+  // Where a product has its batches as one dimension (as bmm does, of batches and heads, and any product of heads of
+  // which some share keys), and a map that only moves elements has them as several, the product has several, too: then
+  // it can read what the map does.
   bool SplitBatches() {
     bool any = false;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      if (!known_[i].alive || !IsProduct(pieces_[i]) || pieces_[i].space.size() < 3) continue;
+      if (!known_[i].alive || !IsProduct(pieces_[i])) continue;
       for (const int read : std::vector<int>(known_[i].reads)) {
         const int maker = maker_[Id(read)];
         if (maker < 0 || memory_.IsOutput(read)) continue;
@@ -210,25 +211,12 @@ class Fuser {
         if (!IsSimpleMap(map) || pieces_[map].value->kind != Expr::Kind::kLoad || !known_[map].plain ||
             Inlined(map, pieces_[i]))
           continue;
-        const Piece whole = pieces_[i];
-        std::vector<IndexVar> space;
-        std::int64_t batches = 1;
-        for (const auto& var : pieces_[map].space) {
-          if (batches >= whole.space[0].extent) break;
-          space.push_back(NewIndex(var.extent));
-          batches *= var.extent;
-        }
-        if (space.size() < 2 || batches != whole.space[0].extent) continue;
-        for (std::size_t d = 1; d < whole.space.size(); ++d) space.push_back(NewIndex(whole.space[d].extent));
-        auto split = OverSpace(whole, space);
-        if (!split) continue;
-        pieces_[i] = std::move(*split);
-        if (InlineInto(map, i)) {
-          any = true;
-        } else {
-          pieces_[i] = whole;
-          Learn(i);
-        }
+        const auto split = WithBatchesOf(memory_, pieces_[map], pieces_[i]);
+        auto changed = split ? Inlined(map, *split) : std::nullopt;
+        if (!changed) continue;
+        pieces_[i] = std::move(*changed);
+        Learn(i);
+        any = true;
       }
     }
     return any;

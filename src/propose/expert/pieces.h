@@ -8,6 +8,7 @@
 //   scans.cc     scans, and maps that only move what they made   folds.cc  folds of the same rows
 //   picks.cc     few elements of a product that is folded    row_folds.cc  sums over rows of their softmax
 //   orders.cc    maps of elements in order
+//   batches.cc   batches of products in dimensions of maps
 //   weights.cc   products of few rows with numbers of few bits
 //   scales.cc    scales of reals of 8 bits go behind their products
 //   writer.h     pieces become statements of the language
@@ -151,6 +152,10 @@ std::optional<Piece> OverSpace(const Piece& piece, const std::vector<IndexVar>& 
 // The piece over dimensions of which each place has its element at the row-major position; nothing if that needs a
 // division.
 std::optional<Piece> ReadAt(const Piece& piece, const Affine& position, const std::vector<IndexVar>& space);
+
+// The product over more dimensions: its batches, with which both its factors vary, end where dimensions of the map do
+// that it reads; nothing if they do so already, or cannot.
+std::optional<Piece> WithBatchesOf(const Memory& memory, const Piece& map, const Piece& product);
 
 // A plain piece in as few dimensions as its loads allow, the loads in their flat form. A norm's folded dimensions stay
 // apart from its kept ones.

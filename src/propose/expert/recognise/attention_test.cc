@@ -68,5 +68,70 @@ TEST(AttentionTest, AnotherMoveIsAKernelOfItsOwn) {
   EXPECT_NE(program.find(" = map("), std::string::npos) << program;
 }
 
+// 2 sequences, 8 heads of queries and 2 of keys and values, each of which `copies` repeat as `spelled` says, 24 tokens.
+std::string Shared(const std::string& spelled) {
+  return R"({"hone_problem": 1, "name": "shared", "tensors": [
+  {"name": "q", "shape": [2, 8, 24, 64], "dtype": "f16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "k", "shape": [2, 2, 24, 64], "dtype": "f16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "v", "shape": [2, 2, 24, 64], "dtype": "f16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "y", "shape": [2, 8, 24, 64], "dtype": "f16", "role": "output"}],
+ "graph": [)" +
+         spelled + R"(]})";
+}
+
+// One of keys and values as often as there are heads that share it, in a copy.
+std::string Repeated(const std::string& what, const std::string& as) {
+  return R"({"op": "aten.unsqueeze.default", "args": {"self": "%)" + what + R"(", "dim": 2}, "outputs": [")" + what +
+         R"(_one"]},
+  {"op": "aten.expand.default", "args": {"self": "%)" +
+         what + R"(_one", "size": [2, 2, 4, 24, 64]}, "outputs": [")" + what + R"(_all"]},
+  {"op": "aten.clone.default", "args": {"self": "%)" +
+         what + R"(_all"}, "outputs": [")" + what + R"(_copy"]},
+  {"op": "aten.view.default", "args": {"self": "%)" +
+         what + R"(_copy", "size": [2, 8, 24, 64]}, "outputs": [")" + as + R"("]},
+  )";
+}
+
+constexpr char kOfShared[] = R"(
+view q_view = q: [2, 2, 4, 24, 64] strides [12288, 6144, 1536, 64, 1]
+view k_view = k: [2, 2, 1, 24, 64] strides [3072, 1536, 0, 64, 1]
+view v_view = v: [2, 2, 1, 24, 64] strides [3072, 1536, 0, 64, 1]
+y: [2, 8, 24, 64] = attention(q_view, k_view, v_view) by {causal: 1}
+)";
+
+TEST(AttentionTest, HeadsThatShareKeysReadThemWhereTheyLie) {
+  const std::string attention = R"({"op": "aten.scaled_dot_product_attention.default",
+    "args": {"query": "%q", "key": "%ks", "value": "%vs", "is_causal": true}, "outputs": ["y"]})";
+  const std::string program = WrittenText(Shared(Repeated("k", "ks") + Repeated("v", "vs") + attention));
+  EXPECT_NE(program.find(kOfShared), std::string::npos) << program;
+  EXPECT_EQ(program.find("nest"), std::string::npos) << program;
+}
+
+TEST(AttentionTest, HeadsShareWhatAKernelMakes) {
+  const std::string attention =
+      R"({"op": "aten.cumsum.default", "args": {"self": "%k", "dim": 2}, "outputs": ["turned"]},
+  )" + Repeated("turned", "ks") +
+      Repeated("v", "vs") + R"({"op": "aten.scaled_dot_product_attention.default",
+    "args": {"query": "%q", "key": "%ks", "value": "%vs"}, "outputs": ["y"]})";
+  const std::string program = WrittenText(Shared(attention));
+  EXPECT_NE(program.find("turned_view = turned: [2, 2, 1, 24, 64]"), std::string::npos) << program;
+  EXPECT_NE(program.find("attention(q_view, turned_view, v_view)"), std::string::npos) << program;
+  EXPECT_EQ(program.find("nest"), std::string::npos) << program;
+}
+
+TEST(AttentionTest, HeadsShareKeysInProductsOfOneDimensionOfBatches) {
+  const std::string program = WrittenText(Shared(Repeated("k", "ks") + Repeated("v", "vs") + R"(
+  {"op": "aten.permute.default", "args": {"self": "%ks", "dims": [0, 1, 3, 2]}, "outputs": ["kt"]},
+  {"op": "aten.view.default", "args": {"self": "%q", "size": [16, 24, 64]}, "outputs": ["q_flat"]},
+  {"op": "aten.view.default", "args": {"self": "%kt", "size": [16, 64, 24]}, "outputs": ["k_flat"]},
+  {"op": "aten.bmm.default", "args": {"self": "%q_flat", "mat2": "%k_flat"}, "outputs": ["scores"]},
+  {"op": "aten._softmax.default", "args": {"self": "%scores", "dim": -1, "half_to_float": false}, "outputs": ["weights"]},
+  {"op": "aten.view.default", "args": {"self": "%vs", "size": [16, 24, 64]}, "outputs": ["v_flat"]},
+  {"op": "aten.bmm.default", "args": {"self": "%weights", "mat2": "%v_flat"}, "outputs": ["seen"]},
+  {"op": "aten.view.default", "args": {"self": "%seen", "size": [2, 8, 24, 64]}, "outputs": ["y"]})"));
+  EXPECT_NE(program.find("y: [2, 8, 24, 64] = attention("), std::string::npos) << program;
+  EXPECT_EQ(program.find("nest"), std::string::npos) << program;
+}
+
 }  // namespace
 }  // namespace hone::expert
