@@ -172,8 +172,9 @@ std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piec
   }
   space.push_back(NewIndex(softmax.space.back().extent));
   batches.push_back(NewIndex(outer.space.back().extent));
-  const auto scores_apart = OverSpace(scores, space), outer_apart = OverSpace(outer, batches);
-  if (scores_apart && outer_apart) {
+  auto scores_apart = OverSpace(scores, space), outer_apart = OverSpace(outer, batches);
+  const bool apart = scores_apart && outer_apart;
+  if (apart) {
     if (auto statement = read(*scores_apart, *outer_apart)) return statement;
   }
   // Or that one operator saw as one dimension and the other as two.
@@ -181,10 +182,9 @@ std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piec
   MergeDimensions(names.memory(), outer);
   if (auto statement = read(scores, outer)) return statement;
   // One query a head: what has one element is no dimension of theirs any more.
-  scores = WithOneRow(std::move(scores));
-  outer = WithOneRow(std::move(outer));
   softmax = WithOneRow(std::move(softmax));
-  return read(scores, outer);
+  if (auto statement = read(WithOneRow(std::move(scores)), WithOneRow(std::move(outer)))) return statement;
+  return apart ? read(WithOneRow(std::move(*scores_apart)), WithOneRow(std::move(*outer_apart))) : std::nullopt;
 }
 
 }  // namespace

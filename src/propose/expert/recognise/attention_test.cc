@@ -133,5 +133,53 @@ TEST(AttentionTest, HeadsShareKeysInProductsOfOneDimensionOfBatches) {
   EXPECT_EQ(program.find("nest"), std::string::npos) << program;
 }
 
+// 2 sequences of 4 heads with keys of their own, one query each, and keys that each sequence hides; `products` and
+// what is between them make y.
+std::string OneQuery(const std::string& products) {
+  return R"({"hone_problem": 1, "name": "one", "tensors": [
+  {"name": "q", "shape": [2, 4, 1, 64], "dtype": "f16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "k", "shape": [2, 4, 96, 64], "dtype": "f16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "v", "shape": [2, 4, 96, 64], "dtype": "f16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "mask", "shape": [2, 1, 1, 96], "dtype": "bool", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "y", "shape": [2, 4, 1, 64], "dtype": "f16", "role": "output"}],
+ "graph": [)" +
+         products + R"(]})";
+}
+
+TEST(AttentionTest, OneQueryAHeadMayHaveAMaskOfItsSequence) {
+  const std::string program = WrittenText(OneQuery(R"({"op": "aten.scaled_dot_product_attention.default",
+    "args": {"query": "%q", "key": "%k", "value": "%v", "attn_mask": "%mask"}, "outputs": ["y"]})"));
+  EXPECT_NE(program.find("y = attention(q, k, v) by {safe: 1}"), std::string::npos) << program;
+  EXPECT_NE(program.find("let score = select(mask, it * 0.125, -inf)"), std::string::npos) << program;
+}
+
+constexpr char kScoresOfOne[] =
+    R"({"op": "aten.permute.default", "args": {"self": "%k", "dims": [0, 1, 3, 2]}, "outputs": ["kt"]},
+  {"op": "aten.view.default", "args": {"self": "%q", "size": [8, 1, 64]}, "outputs": ["q_flat"]},
+  {"op": "aten.view.default", "args": {"self": "%kt", "size": [8, 64, 96]}, "outputs": ["k_flat"]},
+  {"op": "aten.bmm.default", "args": {"self": "%q_flat", "mat2": "%k_flat"}, "outputs": ["bmm"]},
+  {"op": "aten.view.default", "args": {"self": "%bmm", "size": [2, 4, 1, 96]}, "outputs": ["scores"]},
+  {"op": "aten.masked_fill.Scalar", "args": {"self": "%scores", "mask": "%mask", "value": {"real": "-inf"}}, "outputs": ["masked"]},
+  {"op": "aten._softmax.default", "args": {"self": "%masked", "dim": -1, "half_to_float": false}, "outputs": ["weights"]},
+  {"op": "aten.view.default", "args": {"self": "%weights", "size": [8, 1, 96]}, "outputs": ["w_flat"]},
+  {"op": "aten.view.default", "args": {"self": "%v", "size": [8, 96, 64]}, "outputs": ["v_flat"]},
+  {"op": "aten.bmm.default", "args": {"self": "%w_flat", "mat2": "%v_flat"}, "outputs": ["seen"]},
+  {"op": "aten.view.default", "args": {"self": "%seen", "size": [2, 4, 1, 64]}, "outputs": ["y"]})";
+
+TEST(AttentionTest, OneQueryAHeadMayHaveAMaskInProductsOfOneDimensionOfBatches) {
+  const std::string program = WrittenText(OneQuery(kScoresOfOne));
+  EXPECT_NE(program.find("y = attention(q, k, v)"), std::string::npos) << program;
+  EXPECT_NE(program.find("let score = select(mask, -inf, it)"), std::string::npos) << program;
+}
+
+TEST(AttentionTest, RowsTimesMatricesAreNoConvolutionsWhereItIsWrittenInPieces) {
+  Fusion pieces;
+  pieces.attention = false;
+  const std::string program = WrittenText(OneQuery(kScoresOfOne), pieces);
+  EXPECT_EQ(program.find("conv"), std::string::npos) << program;
+  EXPECT_EQ(program.find("nest"), std::string::npos) << program;
+  EXPECT_NE(program.find("= softmax("), std::string::npos) << program;
+}
+
 }  // namespace
 }  // namespace hone::expert
