@@ -39,6 +39,13 @@ bool OnlyNumbersAreWhole(const Expr& expr) {
   }
 }
 
+// Whether a term whose numbers are open is whole all the same, by an `int` somewhere: select(x > 0, int(1), 0).
+bool SaysWhole(const TermPtr& term) {
+  if (term->kind == Term::Kind::kCall && term->name == "int") return true;
+  const bool chooses = term->kind == Term::Kind::kCall && term->name == "select";
+  return std::any_of(term->arguments.begin() + (chooses ? 1 : 0), term->arguments.end(), SaysWhole);
+}
+
 bool IsFold(const std::string& name, std::size_t arguments) {
   return arguments == 1 &&
          (name == "sum" || name == "prod" || name == "mean" || name == "max_over" || name == "min_over");
@@ -282,7 +289,17 @@ bool Checker::NewScope(const LoopIndex& loop, Position at, Kernel& kernel, const
   return true;
 }
 
+Expr Checker::RealIfOpen(const Expr& expr, const TermPtr& term) {
+  return dsl::SaysWhole(term) ? expr : RealIfOpen(expr);
+}
 Expr Checker::RealIfOpen(const Expr& expr) { return OnlyNumbersAreWhole(expr) ? Cast(expr, ScalarType::kReal) : expr; }
+
+bool Checker::SaysWhole(const Statement& statement) {
+  return std::ranges::any_of(statement.operands, dsl::SaysWhole) ||
+         std::ranges::any_of(statement.epilogue, dsl::SaysWhole);
+}
+
+bool Checker::SaysWhole(const Also& also) { return dsl::SaysWhole(also.value); }
 
 bool Checker::AddLet(Kernel& kernel, const Let& let, const Expr& operand) {
   if (names_.contains(let.name) || buffers_.contains(let.name) ||
@@ -301,7 +318,7 @@ bool Checker::AddLet(Kernel& kernel, const Let& let, const Expr& operand) {
       return Fail(let.at, fmt::format("a let of '{}' is one more {}: write 'let {} = {}(EXPR)'", kernel.family->name,
                                       function, let.name, function));
     }
-    const Expr body = RealIfOpen(Convert(value, place));
+    const Expr body = RealIfOpen(Convert(value, place), value);
     if (failed_) return false;
     let_types_.push_back(body->type);
     kernel.lets.push_back({.name = let.name, .fold = ReduceOp::kSum, .body = body, .finish = Value(kIt, body->type)});
@@ -321,7 +338,7 @@ bool Checker::AddLet(Kernel& kernel, const Let& let, const Expr& operand) {
                 : fold == "min_over" ? ReduceOp::kMin
                                      : ReduceOp::kSum;
   Place place{.kernel = &kernel, .dims = AllDims(kernel), .it = operand, .no_it = {}};
-  result.body = RealIfOpen(Convert(folds[0]->arguments[0], place));
+  result.body = RealIfOpen(Convert(folds[0]->arguments[0], place), folds[0]->arguments[0]);
   if (failed_) return false;
   if (result.body->type == ScalarType::kBool) result.body = Cast(result.body, ScalarType::kInt);
   Expr folded = Value(kIt, result.body->type);
@@ -331,7 +348,7 @@ bool Checker::AddLet(Kernel& kernel, const Let& let, const Expr& operand) {
   const TermPtr around = Replace(let.value, folds[0], It());
   if (CountIts(around) != 1)
     return Fail(let.at, "'it' outside of the fold: there a let may use numbers and earlier lets only");
-  result.finish = RealIfOpen(Convert(around, outside));
+  result.finish = RealIfOpen(Convert(around, outside), around);
   if (failed_) return false;
   let_types_.push_back(result.finish->type);
   kernel.lets.push_back(std::move(result));

@@ -98,7 +98,7 @@ bool Checker::MakeKernel(const Statement& statement, int target, Kernel& kernel)
   }
   kernel.attributes = statement.attributes;
   if (!Space(statement, kernel)) return false;
-  if (!Expressions(statement, kernel)) return false;
+  if (!Expressions(statement, IsWhole(statement.target_type, target), kernel)) return false;
   kernel.target = Target(AimOf(statement, kernel, target), kernel, kernel.epilogue);
   if (failed_ || !AddAlso(statement, kernel)) return false;
   if (family->check) {
@@ -161,7 +161,7 @@ bool Checker::Space(const Statement& statement, Kernel& kernel) {
   return true;
 }
 
-bool Checker::Expressions(const Statement& statement, Kernel& kernel) {
+bool Checker::Expressions(const Statement& statement, bool whole, Kernel& kernel) {
   const bool nest = kernel.family->takes_indices;
   const Scope* scope = nest && !scopes_.empty() ? &scopes_.back() : nullptr;
   // `it` is the operand
@@ -173,7 +173,8 @@ bool Checker::Expressions(const Statement& statement, Kernel& kernel) {
                       .no_it = "there is no 'it' among the operands: name a tensor",
                       .nest = nest,
                       .scope = scope};
-    kernel.inputs.push_back(RealIfOpen(Convert(statement.operands[i], place)));
+    const Expr operand = Convert(statement.operands[i], place);
+    kernel.inputs.push_back(whole ? operand : RealIfOpen(operand, statement.operands[i]));
     if (failed_) return false;
   }
   for (const auto& let : statement.lets) {
@@ -224,7 +225,7 @@ int Checker::Target(const Aim& aim, const Kernel& kernel, Expr& value) {
                             hone::ToString(shape), hone::ToString(kernel.result)));
   }
   const bool inner = aim.output < 0 || program_.buffers[At(aim.output)].home == KernelBuffer::Home::kIntermediate;
-  if (inner || IsFloat(program_.buffers[At(aim.output)].dtype)) value = RealIfOpen(value);
+  if (!aim.says_whole && !IsWhole(aim.type, aim.output)) value = RealIfOpen(value);
   const ScalarType type = value->type;
   if (aim.output >= 0 && inner) return aim.output;  // of a sequence, whose types are being settled
   if (aim.output >= 0) {
@@ -256,6 +257,13 @@ int Checker::Target(const Aim& aim, const Kernel& kernel, Expr& value) {
                     hone::Name(own), aim.name, hone::Name(stored)));
   }
   return NewIntermediate(aim.name, stored, shape);
+}
+
+bool Checker::IsWhole(const std::optional<DType>& type, int output) const {
+  if (type) return !IsFloat(*type);
+  if (output < 0) return false;
+  const KernelBuffer& buffer = program_.buffers[At(output)];
+  return buffer.home != KernelBuffer::Home::kIntermediate && !IsFloat(buffer.dtype);
 }
 
 DType Checker::TypeOfValue(const Kernel& kernel, const Expr& value) const {

@@ -88,8 +88,10 @@ class Checker {
   // sum [k < 64] (...)
   Expr ConvertFold(const Term& term, const Place& place);
   bool NewScope(const LoopIndex& loop, Position at, Kernel& kernel, const Scope* outer, Scope& scope);
-  // As a real, if it is whole only for want of anything but numbers in it: select(x > 0, 1, 0).
-  static Expr RealIfOpen(const Expr& expr);
+  // What is made of a term, as a real if it is whole only for want of anything but numbers in it, as
+  // select(x > 0, 1, 0) is; not if an `int` in it says that it is whole.
+  static Expr RealIfOpen(const Expr& expr, const TermPtr& term);
+  static Expr RealIfOpen(const Expr& expr);  // likewise, if no text says so
   bool AddLet(Kernel& kernel, const Let& let, const Expr& operand);
 
   // --- Statements.
@@ -100,20 +102,27 @@ class Checker {
   bool MakeKernel(const Statement& statement, int target, Kernel& kernel);
   // Iteration space and axes.
   bool Space(const Statement& statement, Kernel& kernel);
-  bool Expressions(const Statement& statement, Kernel& kernel);
+  // `whole`: what numbers alone among the operands are.
+  bool Expressions(const Statement& statement, bool whole, Kernel& kernel);
   // The buffer that is written: a declared output or a new intermediate.
   struct Aim {
     const std::string& name;
     const std::optional<DType>& type;
     const Shape& shape;
     Position at;
-    int output = -1;  // of a declared one, or of a sequence's; -1: a new one
+    int output = -1;          // of a declared one, or of a sequence's; -1: a new one
+    bool says_whole = false;  // an `int` among numbers alone
   };
   // A statement's own aim, or that of what it also makes.
   template <class Made>
   Aim AimOf(const Made& made, const Kernel& kernel, int output) const {
-    return {made.target, made.target_type, made.has_target_shape ? made.target_shape : kernel.result, made.at, output};
+    return {made.target, made.target_type, made.has_target_shape ? made.target_shape : kernel.result,
+            made.at,     output,           SaysWhole(made)};
   }
+  static bool SaysWhole(const Statement& statement);
+  static bool SaysWhole(const Also& also);
+  // Whether what is stored there is whole, whatever is computed: a declared output, or by the type that is written.
+  bool IsWhole(const std::optional<DType>& type, int output) const;
   // `value`: what is stored there. -1: it cannot be.
   int Target(const Aim& aim, const Kernel& kernel, Expr& value);
   bool AddAlso(const Statement& statement, Kernel& kernel);

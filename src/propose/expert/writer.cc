@@ -105,7 +105,16 @@ class ProgramWriter {
     if (statement) {
       std::vector<Statement> one{Aim(std::move(*statement), piece.buffer)};
       for (std::size_t i = 0; i < one[0].also.size(); ++i) AimAt(one[0].also[i], piece.also[i].buffer);
-      if (const auto types = TypesOf(one)) {
+      auto types = TypesOf(one);
+      if (types && NumbersAloneAreReals(piece, (*types)[0])) {
+        one[0].target_type = DType::kI64;
+        if (auto whole = TypesOf(one)) {
+          types = std::move(whole);
+        } else {
+          one[0].target_type.reset();
+        }
+      }
+      if (types) {
         names_.Call(piece.buffer, one[0].target, ShapeOf(one[0]), (*types)[0]);
         for (std::size_t i = 0; i < one[0].also.size(); ++i)
           names_.Call(piece.also[i].buffer, one[0].also[i].target, one[0].also[i].target_shape, (*types)[i + 1]);
@@ -115,6 +124,12 @@ class ProgramWriter {
     }
     names_.ForgetViews(views);
     return false;
+  }
+
+  // Whether the language took what the graph has whole for reals, as it takes numbers alone: select(x > 0, 1, 0).
+  bool NumbersAloneAreReals(const Piece& piece, DType made) const {
+    const DType type = memory_.graph().buffers()[static_cast<std::size_t>(piece.buffer)].dtype;
+    return IsFloat(made) && !IsFloat(type) && type != DType::kBool;
   }
 
   // Whether a convolution runs on a device: one with one input channel a group by a kernel of ours, another by the
