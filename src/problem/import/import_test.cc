@@ -196,6 +196,42 @@ TEST_F(ImportTest, WhatCannotBeTracedIsSaidWithItsLineAndItsMend) {
   }
 }
 
+TEST_F(ImportTest, CountsAreOfSoManyValuesAsTheFileSays) {
+  NEEDS_TORCH();
+  const auto* tail = "def get_inputs():\n    return [torch.randint(0, 9, (64,))]\n";
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;
+    const auto problem = Imported(Module("pass", "return x.bincount(minlength=9)", tail), python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(problem->Outputs()[0]->shape, (Shape{9}));
+    EXPECT_NE(Ops(*problem).find("aten.scatter_add.default"), std::string::npos) << Ops(*problem);
+    EXPECT_EQ(problem->provenance.at("note bincount"),
+              "its values are taken to be below minlength, 9; PyTorch's result would be longer otherwise");
+    ImportOptions options;
+    options.python = WarmPython(python.path);
+    EXPECT_EQ(ErrorOf(Module("pass", "return torch.bincount(x)", tail), options),
+              "model.py:8: torch.bincount gives as many elements as the data say, and kernels are made for fixed "
+              "shapes: pass the number of values that there can be, minlength=64");
+  }
+}
+
+// One kernel of PyTorch's, of which nothing but sums over rows that are looked up is wanted.
+TEST_F(ImportTest, BagsOfRowsAreTakenApart) {
+  NEEDS_TORCH();
+  const auto* tail = "def get_inputs():\n    return [torch.randint(0, 9, (64, 4))]\n";
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;
+    const auto problem =
+        Imported(Module("self.e = nn.EmbeddingBag(9, 16, mode='sum')", "return self.e(x)", tail), python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(Ops(*problem), "aten.embedding.default aten.sum.dim_IntList");
+    ImportOptions options;
+    options.python = WarmPython(python.path);
+    EXPECT_EQ(ErrorOf(Module("self.e = nn.EmbeddingBag(9, 16, max_norm=1.0)", "return self.e(x)", tail), options),
+              "model.py:8: embedding_bag with max_norm changes its table in place: normalise the table beforehand");
+  }
+}
+
 TEST_F(ImportTest, AForwardThatCountsIsRefused) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {

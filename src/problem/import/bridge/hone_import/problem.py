@@ -40,7 +40,7 @@ class Importer:
         self.writer, self.inputs, self.weight_values, self.constants, self.outputs = graph
         self.weights = Weights(OPTIONS["weights_path"])
         self._real = None if built.fake else built
-        self.notes = dict(notes)
+        self.notes = dict(notes, **ASSUMED)
 
     def real(self, why):
         if self._real is None:

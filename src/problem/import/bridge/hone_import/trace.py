@@ -225,7 +225,7 @@ def export_old(built):
 
 
 def trace(built):
-    with recurrences_whole(), counting_refused():
+    with recurrences_whole(), counting_refused(), composites_written():
         module, sources, outputs = (export_once(built) or export_new(built)) if NEW else export_old(built)
     writer = GraphWriter()
     inputs, weights, constants = {}, {}, []

@@ -1,0 +1,85 @@
+"""Functions of PyTorch that a trace would show as kernels of its own, or as results as long as the data say: here they are
+written with operators that say what an element is. Sums of 16-bit reals are of f32, rounded once, as PyTorch's kernels make them.
+
+Part of hone_import.py, whose names it uses.
+"""
+
+ASSUMED = {}  # what is taken for granted of the data, for the problem's notes
+
+
+def counts(input, weights=None, minlength=0):
+    """torch.bincount, of values below minlength."""
+    if minlength < 1:
+        raise Complaint("torch.bincount gives as many elements as the data say, and kernels are made for fixed shapes: pass the "
+                        "number of values that there can be, minlength=64", line_now())
+    ASSUMED["note bincount"] = "its values are taken to be below minlength, %d; PyTorch's result would be longer otherwise" % minlength
+    source = torch.ones_like(input, dtype=torch.int64) if weights is None else weights
+    if weights is not None and weights.dtype != torch.float32:
+        source = weights.double()
+    return torch.zeros(minlength, dtype=source.dtype, device=input.device).scatter_add(0, input.long(), source)
+
+
+def wide(x):
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def bags(input, weight, offsets=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean", sparse=False,
+         per_sample_weights=None, include_last_offset=False, padding_idx=None):
+    """torch.nn.functional.embedding_bag."""
+    if max_norm is not None:
+        raise Complaint("embedding_bag with max_norm changes its table in place: normalise the table beforehand", line_now())
+    rows = wide(nn.functional.embedding(input.long(), weight))
+    padding = None if padding_idx is None else input == padding_idx % weight.shape[0]
+    if per_sample_weights is not None:
+        rows = rows * wide(per_sample_weights)[..., None]
+    made = rows_of_bags(rows, padding, mode) if input.dim() == 2 else rows_by_bag(rows, padding, mode, offsets, include_last_offset)
+    return made.to(weight.dtype)
+
+
+def rows_of_bags(rows, padding, mode):
+    """Bags of one size: rows is [bags, size, columns]."""
+    if padding is None:
+        return rows.sum(1) if mode == "sum" else rows.mean(1) if mode == "mean" else rows.amax(1)
+    if mode == "max":
+        largest = rows.masked_fill(padding[..., None], -math.inf).amax(1)
+        return torch.where(padding.all(1)[:, None], 0.0, largest)
+    total = rows.masked_fill(padding[..., None], 0.0).sum(1)
+    return total if mode == "sum" else total / (~padding).sum(1).clamp(min=1)[:, None]
+
+
+def rows_by_bag(rows, padding, mode, offsets, include_last_offset):
+    """Bags one after the other, from each offset on: rows is [rows, columns]. What is left out goes to one bag more."""
+    begins = offsets[:-1] if include_last_offset else offsets
+    count = begins.shape[0]
+    bag = torch.searchsorted(begins, torch.arange(rows.shape[0], dtype=begins.dtype, device=rows.device), right=True) - 1
+    if include_last_offset:
+        bag = torch.where(torch.arange(rows.shape[0], device=rows.device) < offsets[-1], bag, count)
+    if padding is not None:
+        bag = torch.where(padding, count, bag)
+    left_out = 1 if include_last_offset or padding is not None else 0
+    none = rows.new_zeros((count + left_out, rows.shape[1]))
+    if mode == "max":
+        made = none.scatter_reduce(0, bag[:, None].expand(-1, rows.shape[1]), rows, "amax", include_self=False)
+    else:
+        made = none.index_add(0, bag, rows)
+    if mode == "mean":
+        sizes = torch.zeros(count + left_out, dtype=torch.int64, device=rows.device).scatter_add(0, bag, torch.ones_like(bag))
+        made = made / sizes.clamp(min=1)[:, None]
+    return made[:count]
+
+
+@contextlib.contextmanager
+def composites_written():
+    """While a model is traced."""
+    if not NEW:
+        yield
+        return
+    written = {torch.bincount: counts, torch.Tensor.bincount: counts, nn.functional.embedding_bag: bags}
+
+    class Written(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), named=None):
+            return written.get(function, function)(*args, **(named or {}))
+
+    ASSUMED.clear()
+    with Written():
+        yield

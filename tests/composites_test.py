@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""What the bridge takes apart computes what PyTorch computes. composites_test.py HONE
+
+Each model is imported with its weights; what hone says of its outputs, for inputs that hone draws, is held against the model
+itself, within the budget that hone allows a candidate. Exit status 77: skipped, no torch 2.
+"""
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+if os.environ.get("HONE_PYTHON") and os.environ.get("HONE_COMPOSITES_CHILD") is None:  # whoever names one means that one
+    python = os.environ["HONE_PYTHON"]
+    os.execve(python, [python, *sys.argv], {**os.environ, "HONE_COMPOSITES_CHILD": "1"})
+try:
+    import torch
+except ImportError:
+    print("skipped: %s has no torch; name a Python that has it with HONE_PYTHON" % sys.executable)
+    sys.exit(77)
+
+from tensor_files import read_safetensors
+
+HEAD = """import torch
+from torch import nn
+import torch.nn.functional as F
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        %s
+    def forward(self, %s):
+        %s
+def get_inputs():
+    return [%s]
+"""
+
+# Name: what is made first, forward's arguments, what it does, its inputs.
+MODELS = {
+    "counts": ("pass", "i, w", "return torch.bincount(i, minlength=8), i.bincount(weights=w, minlength=9), torch.bincount(i, w.double(), 8)",
+               "torch.randint(0, 8, (100,)), torch.rand(100)"),
+    "counted_groups": ("pass", "i, x", "c = torch.bincount(i, minlength=8).cumsum(0); return (x[:, None] < c).sum(1), torch.where(x > 3, 1, 0).cumsum(0)",
+                       "torch.randint(0, 8, (100,)), torch.randint(0, 99, (20,))"),
+    "bags_of_one_size": (
+        "self.sum, self.mean, self.max = (nn.EmbeddingBag(50, 24, mode=m).to(t) for m, t in (('sum', torch.bfloat16), ('mean', torch.half), ('max', torch.float)))",
+        "i, w", "return self.sum(i), self.mean(i), self.max(i), self.sum(i, per_sample_weights=w)",
+        "torch.randint(0, 50, (6, 5)), torch.rand(6, 5).bfloat16()"),
+    "padded_bags": (
+        "self.sum, self.mean, self.max = (nn.EmbeddingBag(3, 24, mode=m, padding_idx=-2) for m in ('sum', 'mean', 'max')); self.t = nn.Parameter(torch.randn(3, 24))",
+        "i, o", "return [f(*a) for f in (self.sum, self.mean, self.max) for a in ((i,), (i.flatten(), o))] + "
+        "[F.embedding_bag(i, self.t, mode=m, padding_idx=0) for m in ('sum', 'mean', 'max')]",
+        "torch.randint(0, 3, (9, 4)), torch.tensor([0, 3, 3, 7, 20])"),
+    "bags_by_offsets": (
+        "self.e = nn.ModuleList(nn.EmbeddingBag(50, 24, mode=m, include_last_offset=l) for m in ('sum', 'mean', 'max') for l in (False, True)); "
+        "self.register_buffer('places', torch.tensor([0, 1, 5, 30]))",
+        "i, o, w", "return [e(i, p) for e in self.e for p in (o, self.places)] + [self.e[0](i, o, w)]",
+        "torch.randint(0, 50, (30,)), torch.tensor([0, 4, 4, 17, 30], dtype=torch.int64), torch.rand(30)"),
+}
+
+
+def fails(name, folder, hone):
+    """What is wrong with a model's import, or None."""
+    init, arguments, forward, inputs = MODELS[name]
+    path = folder / (name + ".py")
+    path.write_text(HEAD % (init, arguments, forward, inputs))
+    problem, out = folder / (name + ".json"), folder / (name + ".safetensors")
+    for command in (["import", path, "--weights", "--contract", "fp32", "-o", problem], ["reference", problem, "-o", out, "--seed", "3"]):
+        done = subprocess.run([hone, *map(str, command)], capture_output=True, text=True)
+        if done.returncode != 0:
+            return done.stderr.strip()
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    torch.manual_seed(42)
+    model = module.Model()
+    said = read_safetensors(out)
+    with torch.no_grad():
+        made = model(*[said[row["name"]] for row in json.loads(problem.read_text())["tensors"] if row["role"] == "input"])
+    made = list(made) if isinstance(made, (list, tuple)) else [made]
+    for i, own in enumerate(made):
+        output = "output" if len(made) == 1 else "output_%d" % i
+        want = said[output]
+        if own.shape != want.shape:
+            return "%s is %s, PyTorch's %s" % (output, list(want.shape), list(own.shape))
+        budget = said[output + ".budget"] if own.is_floating_point() else torch.zeros(())
+        if bool(((own.double() - want.double()).abs() > budget).any()):
+            return "%s is %s, PyTorch's %s" % (output, want.flatten()[:8].tolist(), own.flatten()[:8].tolist())
+    return None
+
+
+def main():
+    if int(torch.__version__.split(".")[0]) < 2:
+        print("skipped: torch %s has no modes of functions" % torch.__version__)
+        sys.exit(77)
+    hone = os.path.abspath(sys.argv[1])
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name in MODELS:
+            why = fails(name, pathlib.Path(folder), hone)
+            if why:
+                failed += 1
+                print("tests/composites_test.py:1: %s: %s" % (name, why))
+    print("%d models: %s" % (len(MODELS), "%d wrong" % failed if failed else "all well"))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
