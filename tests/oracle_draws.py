@@ -153,6 +153,11 @@ def draw_index(op, drawer):
     if all(i is None for i in indices):
         raise Refused
     x = drawer.data(shape, rng.choice([torch.float64, torch.int64]))
+    if op.endswith("index_put") and rng.random() < 0.3:  # a mask: the same is written to all of its places
+        masked = rng.randint(1, len(shape))
+        inner = shape[masked:] if rng.random() < 0.5 else []
+        return {"self": x, "indices": [drawer.data(shape[:masked], torch.bool)], "accumulate": rng.random() < 0.5,
+                "values": drawer.data(([1] if rng.random() < 0.3 and inner else []) + inner, x.dtype)}
     if not op.endswith("index_put"):
         return {"self": x, "indices": indices}
     result = torch.ops.aten.index.Tensor(x, indices)
@@ -266,6 +271,8 @@ def draw_distinct(op, drawer):
     if op == "kthvalue":
         dim = rng.randrange(len(shape)) if shape else 0
         return made | {"k": rng.randint(1, shape[dim] if shape else 1), "dim": dim} | some(drawer, keepdim=True)
+    if op == "median":
+        return made | ({"dim": rng.randrange(max(len(shape), 1))} | some(drawer, keepdim=True) if rng.random() < 0.7 else {})
     return made | some(drawer, descending=True)
 
 
@@ -374,6 +381,14 @@ def draw_scaled(op, drawer):
         some(drawer, out_dtype=rng.choice([torch.float32, torch.bfloat16]))
 
 
+def draw_eight_bits(op, drawer):
+    rows, depth, columns = (drawer.rng.randint(1, 5) for _ in range(3))
+    bytes_of = lambda *shape: wholes(drawer, shape, -128, 127).to(torch.int8)
+    if op == "_int_mm":
+        return {"self": bytes_of(rows, depth), "mat2": bytes_of(depth, columns)}
+    return {"self": reals(drawer, rows, depth).float(), "mat2": bytes_of(columns, depth), "scales": reals(drawer, columns).float()}
+
+
 def by(draw, *ops):
     return dict.fromkeys(ops, draw)
 
@@ -397,7 +412,7 @@ DRAWN_WHOLE = {
          "margin_ranking_loss", "hinge_embedding_loss", "poisson_nll_loss", "kl_div", "soft_margin_loss"),
     **by(draw_distance, "cosine_similarity", "pairwise_distance", "cdist", "_cdist_forward"),
     **by(draw_einsum, "einsum"),
-    **by(draw_distinct, "sort", "argsort", "topk", "kthvalue"),
+    **by(draw_distinct, "sort", "argsort", "topk", "kthvalue", "median"),
     **by(draw_sorted, "bucketize", "searchsorted"),
     **by(draw_shuffle, "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "native_channel_shuffle"),
     **by(draw_sizes, "split_with_sizes"),
@@ -411,4 +426,5 @@ DRAWN_WHOLE = {
     **by(draw_one_hot, "one_hot"),
     **by(draw_grid, "grid_sampler_2d"),
     **by(draw_scaled, "_scaled_mm"),
+    **by(draw_eight_bits, "_int_mm", "_weight_int8pack_mm"),
 }

@@ -174,9 +174,40 @@ std::optional<AdvancedIndex> ReadAdvancedIndex(OpCall& call, const Operand& self
   return made;
 }
 
+namespace {
+
+// x[mask] = value, the mask over self's first dimensions: a choice, as long as all that is written there is the same.
+void DefineMaskedPut(OpCall& call, const Operand& self, const Operand& mask, const Operand& values, bool accumulate) {
+  if (mask.rank() > self.rank() || !std::equal(mask.shape().begin(), mask.shape().end(), self.shape().begin()))
+    return call.Fail("the mask does not fit self's first dimensions");
+  const Shape inner(self.shape().begin() + mask.rank(), self.shape().end());
+  // What is written counts the elements that the mask takes in its first dimension.
+  Shape each = values.shape();
+  if (each.size() == inner.size() + 1 && each[0] == 1) each.erase(each.begin());
+  if (each.size() > inner.size())
+    return call.Fail("hone defines x[mask] = value where all places get the same: use torch.where(mask, values, x)");
+  const Operand value = call.Reshape(values, each);
+  if (call.BroadcastShape({self, value}) != self.shape())
+    return call.Fail("values do not broadcast to what is indexed");
+  const ScalarType type = ScalarTypeOf(self.dtype());
+  call.Output(self.shape(), self.dtype(), [&](Indices at) {
+    const Expr taken = Cast(mask(at.first(static_cast<std::size_t>(mask.rank()))), ScalarType::kBool);
+    const Expr written = Cast(value.Broadcast(at), type);
+    return Select(taken, accumulate ? self(at) + written : written, self(at));
+  });
+}
+
+bool IsMask(const std::optional<Operand>& index) {
+  return index && (index->dtype() == DType::kBool || index->dtype() == DType::kU8);
+}
+
+}  // namespace
+
 void DefineIndexPut(OpCall& call) {
   const Operand self = call.Tensor("self"), values = call.Tensor("values");
   const bool accumulate = call.Bool("accumulate", false);
+  if (const auto given = call.MaybeTensors("indices"); given.size() == 1 && IsMask(given[0]))
+    return DefineMaskedPut(call, self, *given[0], values, accumulate);
   const auto index = ReadAdvancedIndex(call, self);
   if (!index || call.failed()) return;
   if (values.shape().size() > index->shape.size()) return call.Fail("values do not broadcast to what is indexed");

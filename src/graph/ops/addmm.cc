@@ -7,7 +7,7 @@ HONE_OP(addmm, "beta * self + alpha * mat1 @ mat2; an alpha or beta of 0 leaves 
   const double alpha = call.Real("alpha", 1), beta = call.Real("beta", 1);
   if (a.rank() != 2 || b.rank() != 2 || a.dim(1) != b.dim(0)) call.Fail("needs matrices [m, k] and [k, n]");
   if (c.rank() > 2) call.Fail("self has to broadcast to the product");
-  call.Output({a.dim(0), b.dim(1)}, a.dtype(), [&](Indices at) {
+  call.Output({a.dim(0), b.dim(1)}, call.Type("out_dtype", a.dtype()), [&](Indices at) {
     Expr product = Fold(ReduceOp::kSum, std::vector<std::int64_t>{a.dim(1)},
                         [&](Indices k) { return a({at[0], k[0]}) * b({k[0], at[1]}); });
     const ScalarType type = ScalarTypeOf(a.dtype());

@@ -19,6 +19,14 @@ def counts(input, weights=None, minlength=0):
     return torch.zeros(minlength, dtype=source.dtype, device=input.device).scatter_add(0, input.long(), source)
 
 
+def as_constant(function):
+    """What is made of numbers alone, made now."""
+    def made(*args, **named):
+        named.pop("device", None)
+        return real(lambda: function(*args, **named))
+    return made
+
+
 def wide(x):
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
@@ -75,6 +83,7 @@ def composites_written():
         yield
         return
     written = {torch.bincount: counts, torch.Tensor.bincount: counts, nn.functional.embedding_bag: bags}
+    written.update({function: as_constant(function) for function in (torch.tril_indices, torch.triu_indices)})
 
     class Written(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), named=None):
