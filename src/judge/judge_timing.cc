@@ -155,11 +155,7 @@ MachineLoad Judge::WatchMachine(std::function<double()> ours_s) const {
 }
 
 MachineLoad Judge::WatchRace(const std::vector<Series>& series) const {
-  return WatchMachine([&series] {
-    std::uint64_t sum = 0;
-    for (const Series& one : series) sum += one.participant->ProcessorNanoseconds();
-    return static_cast<double>(sum) / 1e9;
-  });
+  return WatchMachine([&series] { return UsedSeconds(series); });
 }
 
 Result<Judge::Timed> Judge::Time(const JudgeRequest& request, double call_us) {

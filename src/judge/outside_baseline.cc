@@ -249,10 +249,14 @@ Result<Taken> OutsideParticipant::Sample(std::chrono::microseconds slice, int co
     call_us_ = HONE_TRY(Ask(1, false)).us.back();
     if (call_us_ < 1e6) call_us_ = HONE_TRY(Ask(3, false)).us.back();
   }
-  const bool discard = call_us_ < kDiscardUpToUs;
+  // By the quickest turn, not the last: after one that stalled two calls would be asked for, and stall again.
+  const double expected_us = quickest_us_ > 0 ? quickest_us_ : call_us_;
+  const bool discard = expected_us < kDiscardUpToUs;
   const auto runs =
-      static_cast<int>(std::clamp(static_cast<double>(slice.count()) / std::max(call_us_, 1.0), 1.0, 500.0));
-  auto times = HONE_TRY(Ask(discard ? runs + 1 : runs, false, slice));
+      static_cast<int>(std::clamp(static_cast<double>(slice.count()) / std::max(expected_us, 1.0), 1.0, 500.0));
+  // What is discarded may take as long as the slice, where the last turn's calls did.
+  const auto most = discard ? slice + std::chrono::microseconds(static_cast<std::int64_t>(call_us_)) : slice;
+  auto times = HONE_TRY(Ask(discard ? runs + 1 : runs, false, most));
   for (auto* each : {&times.us, &times.dispatched_us}) {
     if (discard && each->size() > 1) each->erase(each->begin());
   }
@@ -261,6 +265,7 @@ Result<Taken> OutsideParticipant::Sample(std::chrono::microseconds slice, int co
   if (cold > 0) turn.cold_us = HONE_TRY(Ask(cold, true)).us;
   process_->Stop();
   call_us_ = Median(turn.warm_us);
+  quickest_us_ = quickest_us_ > 0 ? std::min(quickest_us_, call_us_) : call_us_;
   return Taken(std::move(turn));
 }
 

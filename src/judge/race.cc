@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace hone {
@@ -149,6 +150,15 @@ class Rounds {
 };
 
 }  // namespace
+
+double UsedSeconds(const std::vector<Series>& series) {
+  std::set<const void*> counted;
+  std::uint64_t sum = 0;
+  for (const Series& one : series) {
+    if (counted.insert(one.participant->processes()).second) sum += one.participant->ProcessorNanoseconds();
+  }
+  return static_cast<double>(sum) / 1e9;
+}
 
 Result<Taken> TakeTurn(Series& one, microseconds slice, int cold) {
   const auto begin = Clock::now();

@@ -26,6 +26,9 @@ struct Series {
   double spent_us = 0;  // by our clock
 };
 
+// Processor time of all of them, of processes that several share once: twice would hide as much of others' work.
+double UsedSeconds(const std::vector<Series>& series);
+
 // A turn, whose time is added to spent_us.
 Result<Taken> TakeTurn(Series& one, std::chrono::microseconds slice, int cold);
 

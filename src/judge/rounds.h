@@ -2,7 +2,8 @@
 //
 // A ratio is stated only where nothing disturbed either side. A turn is disturbed when the machine worked for others
 // meanwhile or the device was slowed down (whoever adds the turn says so), or when it was far slower than the quiet
-// ones.
+// ones. Stalls only add time: where most turns take twice as long as the fastest, the fastest is what is undisturbed.
+// Nor is a ratio stated that the medians beside it contradict.
 #pragma once
 
 #include <string>

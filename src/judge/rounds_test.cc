@@ -63,6 +63,43 @@ TEST(RoundsTest, ATurnFarSlowerThanMostIsDisturbedWhateverTheMachineSays) {
   EXPECT_EQ(Of({10, 20, 40, 80}).Disturbance(), "its rounds took 10 us to 80 us");
 }
 
+// Turns of different length: who is slow has few samples.
+Turns Sampled(const std::vector<std::vector<double>>& samples_us) {
+  Turns turns;
+  int round = 0;
+  for (const auto& one : samples_us) turns.Add(round++, {.warm_us = one});
+  return turns;
+}
+
+// PyTorch stalled for 15 ms in most turns of one call each, and a headline of 389x stood beside "120 us".
+TEST(RoundsTest, WhatStallsInMostTurnsHasNoRatio) {
+  const Turns stalled = Sampled({{118, 119, 120, 118, 120, 119, 120}, {15827}, {16301}, {15781}, {15711}, {16212}});
+  const Turns candidate = Of({40, 41, 40, 40, 41, 40});
+  EXPECT_EQ(stalled.calm(), 1);
+  EXPECT_FALSE(stalled.CalmEnough()) << "more rounds are asked for";
+  const auto of = Compare("compile", stalled, candidate, Dispatch::kCounted, 0);
+  EXPECT_FALSE(of.speedup);
+  EXPECT_EQ(of.disturbed, "compile: its rounds took 119 us to 1.63e+04 us");
+}
+
+TEST(RoundsTest, TheUndisturbedTurnsOfWhatStallsCount) {
+  const Turns stalled = Sampled({{120, 121, 119}, {15827}, {16301}, {15781}, {118, 120}, {16212}, {121, 122}, {15790}});
+  const auto of = Compare("compile", stalled, Of({40, 40, 40, 40, 40, 40, 40, 40}), Dispatch::kCounted, 0);
+  EXPECT_EQ(of.disturbed, "");
+  EXPECT_EQ(of.speedup, 3);
+  EXPECT_EQ(of.rounds, 3);
+  EXPECT_EQ(of.baseline_warm.median_us, 120);
+}
+
+TEST(RoundsTest, ARatioThatTheMediansContradictIsNotSaid) {
+  // Each turn within twice the fastest; the long ones have nearly all calls.
+  const Turns baseline = Sampled({{30}, {30}, {20, 20, 20, 20, 20, 20, 20, 20, 20}, {30}, {30}});
+  const Turns turns = Of({10, 10, 10, 10, 10});
+  EXPECT_EQ(Compare("eager", baseline, turns, Dispatch::kCounted, 0).disturbed,
+            "round by round the ratio is 3, and 2 of the medians of all calls");
+  EXPECT_FALSE(Compare("eager", baseline, turns, Dispatch::kCounted, 0).speedup);
+}
+
 // 413 us in the search and 58.9 ms in the confirmation: a headline of 519x stood on it.
 TEST(RoundsTest, ABaselineIsHeldAgainstItsEarlierFigures) {
   const Turns slow = Of({58900, 58000, 59500, 58900, 58800, 59000}), candidate = Of({113, 113, 113, 113, 113, 113});

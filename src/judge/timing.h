@@ -39,7 +39,9 @@ class Participant {
   // Somebody else's code runs in it, and nothing but limits holds that.
   virtual bool unconfined() const { return false; }
   virtual std::uint64_t ProcessorNanoseconds() const = 0;  // that it has used so far; 0 if the system does not say
-  double call_us() const { return call_us_; }              // the last known time of one call, 0 before the first turn
+  // Whose these are: participants that share processes give the same address.
+  virtual const void* processes() const { return this; }
+  double call_us() const { return call_us_; }  // the last known time of one call, 0 before the first turn
 
  protected:
   bool gone_ = false;
