@@ -12,6 +12,7 @@
 #include "command/target.h"
 #include "diagnose/roofline.h"
 #include "graph/graph.h"
+#include "search/finals.h"
 #include "search/record.h"
 #include "search/start.h"
 #include "target/bound.h"
@@ -19,7 +20,8 @@
 namespace hone {
 namespace {
 
-// The evaluation that speaks for the best attempt: its latest confirmation's where that held, else its own.
+// The evaluation that speaks for the best attempt: its latest confirmation's where that held and was not disturbed, or
+// there is none such; else its own.
 Result<void> Prove(Store& store, RunMaterial& material) {
   const int best = material.run.best_attempt;
   if (best == 0) return {};
@@ -30,6 +32,7 @@ Result<void> Prove(Store& store, RunMaterial& material) {
     Evaluation evaluation = HONE_TRY(ReadConfirmation(store, confirmation));
     material.confirming_ms.push_back(evaluation.how->stages.total_ms);
     if (confirmation.attempt != best || confirmation.outcome != Name(Outcome::kAccepted)) continue;
+    if (material.confirmed && IsUndisturbed(material.proof) && !IsUndisturbed(evaluation)) continue;
     material.proof = std::move(evaluation);
     material.confirmed = true;
   }

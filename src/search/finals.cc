@@ -26,6 +26,27 @@ std::vector<Ranked> Rank(std::vector<Ranked> ranked, const Objective& objective)
 
 }  // namespace
 
+bool IsUndisturbed(const Evaluation& confirmed) {
+  if (!confirmed.timing || !confirmed.timing->disturbed.empty()) return false;
+  const auto& against = confirmed.timing->against;
+  // There is no speed-up over a baseline that is wrong, however often it is measured.
+  return against.empty() || against.front().speedup || !against.front().wrong.empty();
+}
+
+std::vector<Confirmed> LastWords(std::vector<Confirmed> all) {
+  std::vector<Confirmed> words;
+  for (Confirmed& one : all) {
+    const auto earlier = std::ranges::find(words, one.attempt, &Confirmed::attempt);
+    if (earlier != words.end()) {
+      const bool says_less = one.evaluation.verdict.accepted() && !IsUndisturbed(one.evaluation);
+      if (says_less && earlier->evaluation.verdict.accepted() && IsUndisturbed(earlier->evaluation)) continue;
+      words.erase(earlier);
+    }
+    words.push_back(std::move(one));
+  }
+  return words;
+}
+
 std::vector<int> Contenders(const Tree& tree, const Objective& objective) {
   std::vector<int> contenders(tree.ranked().begin(), tree.ranked().end());
   if (!objective.NeedsEnergy()) return contenders;

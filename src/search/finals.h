@@ -21,6 +21,13 @@ struct Confirmed {
   Evaluation evaluation;
 };
 
+// Nothing disturbed it, and its speed-up over the first of its baselines is known, if there are any.
+bool IsUndisturbed(const Evaluation& confirmed);
+
+// The last word on each attempt, of all confirmations in the order of measuring: one that was disturbed says nothing
+// against an earlier one that was not.
+std::vector<Confirmed> LastWords(std::vector<Confirmed> all);
+
 // So many are screened at most, the fastest; and so many get windows in turn: the fastest, and who may take least.
 inline constexpr std::size_t kScreened = 12, kEnergyFinalists = 2;
 

@@ -31,12 +31,6 @@ double SteadySeconds() {
 // So many of what waits are foreseen: more than a machine compiles while one is timed.
 constexpr std::size_t kForeseen = 64;
 
-// A speed-up over the first of its baselines, if it has any.
-// Nor is there one over a baseline that is wrong, however often it is measured.
-bool HasHeadline(const Timing& timing) {
-  return timing.against.empty() || timing.against.front().speedup || !timing.against.front().wrong.empty();
-}
-
 // How often the stoppers are asked while the search waits for a proposer: far below the seconds that users count in.
 constexpr std::chrono::milliseconds kLook{50};
 
@@ -603,16 +597,18 @@ class Search {
   // of them fall, the next ones are asked until one stands. Where there is a limit of time, as many as it allows.
   Result<void> Confirm() {
     if (settings_.confirm_candidates == 0 || HONE_TRY(AlreadyConfirmed())) return {};
+    HONE_TRY(LoadKept());
     outcome_.run.best_attempt = 0;
     auto finalists = Finalists(tree(), settings_.run.objective, static_cast<std::size_t>(settings_.confirm_candidates),
                                *evaluators_.front());
     if (finalists && StartHasTime() && std::find(finalists->begin(), finalists->end(), 1) == finalists->end())
       finalists->push_back(1);  // a speed-up over it is one of the same minutes
     if (finalists || !Interrupted()) HONE_TRY(ConfirmThem(HONE_TRY(std::move(finalists))));
+    RecallKept();
     const bool time_is_up = InterruptCause() == Interrupt::kTimeIsUp;
     if (Interrupted() && !(time_is_up && outcome_.run.best_attempt != 0)) {
       // The fastest in search that was not refuted stays the answer; the confirmation is made anew on resume.
-      outcome_.run.best_attempt = FastestUnrefuted();
+      if (kept_.empty() || outcome_.run.best_attempt == 0) outcome_.run.best_attempt = FastestUnrefuted();
       static_cast<void>(Stopped());
       return {};
     }
@@ -635,10 +631,13 @@ class Search {
       Tell(SearchProgress::Phase::kConfirming, &attempt, false);
       Result<Evaluation> evaluation = evaluators_.front()->Evaluate(attempt.proposal.candidate, ConfirmRequest());
       if (Interrupted()) break;
-      outcome_.confirmed.push_back({order[i], HONE_TRY(std::move(evaluation))});
-      outcome_.evaluated_s += outcome_.confirmed.back().evaluation.how->stages.total_ms / 1000;
+      Confirmed fresh{order[i], HONE_TRY(std::move(evaluation))};
+      outcome_.evaluated_s += fresh.evaluation.how->stages.total_ms / 1000;
+      const Confirmed* kept = KeptInPlaceOf(fresh);
+      undisturbed_now_ |= fresh.evaluation.verdict.accepted() && IsUndisturbed(fresh.evaluation);
+      outcome_.confirmed.push_back(kept ? *kept : std::move(fresh));
       Crown(Objective());
-      if (!energy) HONE_TRY(RecordConfirmed(outcome_.confirmed.back()));
+      if (!energy && !kept) HONE_TRY(RecordConfirmed(outcome_.confirmed.back()));
       const double took_s = SessionSeconds() - began_s;
       const bool late = settings_.budget.seconds > 0 && SecondsLeft() - EnergySeconds() < took_s;
       if (outcome_.run.best_attempt != 0 && late) break;  // no time for another
@@ -652,6 +651,39 @@ class Search {
     Crown(settings_.run.objective);
     for (const Confirmed& one : outcome_.confirmed) HONE_TRY(RecordConfirmed(one));
     return {};
+  }
+
+  // What earlier sessions confirmed while nothing disturbed them. Energy is of windows in turn, so none is kept of it.
+  Result<void> LoadKept() {
+    kept_.clear();
+    if (settings_.run.objective.NeedsEnergy()) return {};
+    kept_ = HONE_TRY(ConfirmedEarlier());
+    std::erase_if(kept_, [](const Confirmed& one) {
+      return !one.evaluation.verdict.accepted() || !IsUndisturbed(one.evaluation);
+    });
+    return {};
+  }
+
+  // The earlier confirmation of an attempt that was disturbed this time, or null.
+  const Confirmed* KeptInPlaceOf(const Confirmed& fresh) const {
+    if (!fresh.evaluation.verdict.accepted() || IsUndisturbed(fresh.evaluation)) return nullptr;
+    const auto kept = std::ranges::find(kept_, fresh.attempt, &Confirmed::attempt);
+    return kept == kept_.end() ? nullptr : &*kept;
+  }
+
+  // Where nothing could be confirmed undisturbed this time, what is known from earlier stays the answer.
+  void RecallKept() {
+    const auto undisturbed = [](const Confirmed& one) {
+      return one.evaluation.verdict.accepted() && IsUndisturbed(one.evaluation);
+    };
+    if (kept_.empty() || undisturbed_now_) return;
+    for (const Confirmed& one : kept_) {
+      if (std::ranges::find(outcome_.confirmed, one.attempt, &Confirmed::attempt) == outcome_.confirmed.end())
+        outcome_.confirmed.push_back(one);
+    }
+    std::vector<Confirmed> known = outcome_.confirmed;
+    std::erase_if(known, [&](const Confirmed& one) { return !undisturbed(one); });
+    if (const int winner = Winner(known, settings_.run.objective); winner != 0) outcome_.run.best_attempt = winner;
   }
 
   // The winner so far.
@@ -702,20 +734,22 @@ class Search {
     return request;
   }
 
+  Result<std::vector<Confirmed>> ConfirmedEarlier() {
+    std::vector<Confirmed> all;
+    for (const ConfirmationRecord& record : HONE_TRY(store_.Confirmations(outcome_.run.id)))
+      all.push_back({record.attempt, HONE_TRY(ReadConfirmation(store_, record))});
+    return LastWords(std::move(all));
+  }
+
   // A run that was done before and that got no new attempt keeps its winner.
   Result<bool> AlreadyConfirmed() {
     if (!was_done_ || outcome_.replayed != tree().attempts()) return false;
-    for (const ConfirmationRecord& record : HONE_TRY(store_.Confirmations(outcome_.run.id))) {
-      // Of a run that was continued, the latest word on an attempt.
-      std::erase_if(outcome_.confirmed, [&](const Confirmed& earlier) { return earlier.attempt == record.attempt; });
-      outcome_.confirmed.push_back({record.attempt, HONE_TRY(ReadConfirmation(store_, record))});
-    }
+    outcome_.confirmed = HONE_TRY(ConfirmedEarlier());
     // One that was disturbed, or for whose energy there was no time, is made again: the machine may be quiet now.
     for (const Confirmed& earlier : outcome_.confirmed) {
       if (earlier.attempt != recorded_best_ || !earlier.evaluation.timing) continue;
-      const Timing& timing = *earlier.evaluation.timing;
-      const bool whole = timing.energy || !settings_.run.objective.NeedsEnergy();
-      if (timing.disturbed.empty() && HasHeadline(timing) && whole) continue;
+      const bool whole = earlier.evaluation.timing->energy || !settings_.run.objective.NeedsEnergy();
+      if (IsUndisturbed(earlier.evaluation) && whole) continue;
       outcome_.confirmed.clear();
       return false;
     }
@@ -845,6 +879,8 @@ class Search {
   JournalPlace taken_up_;  // where the journal of earlier sessions ends
   bool was_done_ = false;
   int recorded_best_ = 0;
+  std::vector<Confirmed> kept_;   // by earlier sessions, undisturbed
+  bool undisturbed_now_ = false;  // a confirmation of this session was
   double begun_s_ = 0;
   double slowest_s_ = 0;  // attempt of this session
   Progress progress_;

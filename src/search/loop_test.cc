@@ -433,6 +433,24 @@ TEST_F(RunSearchTest, AConfirmationThatWasDisturbedIsMadeAgainNextTime) {
   EXPECT_EQ(evaluator_.evaluations, evaluations) << "it is known now";
 }
 
+// 21.4x was known; the run was killed, confirmed again under noise, and said that no speed-up is known.
+TEST_F(RunSearchTest, ADisturbedConfirmationTakesNothingFromAnEarlierOne) {
+  const SearchOutcome known = Must(Go(Attempts(30)));
+  const double speedup = Must(store_.Summarize(known.run)).best_speedup;
+  ASSERT_GT(speedup, 0);
+  RunRecord killed = known.run;
+  killed.state = RunState::kRunning;
+  Must(store_.UpdateRun(killed));
+  evaluator_.disturbed_confirmations = true;
+  const SearchOutcome again = Must(Go(Attempts(30)));
+  EXPECT_TRUE(again.winner_confirmed);
+  EXPECT_EQ(again.run.best_attempt, known.run.best_attempt);
+  EXPECT_EQ(Must(store_.Summarize(again.run)).best_speedup, speedup);
+  const SearchOutcome more = Must(Go(Attempts(60)));  // its finalists are others
+  EXPECT_EQ(more.run.best_attempt, known.run.best_attempt);
+  EXPECT_EQ(Must(store_.Summarize(more.run)).best_speedup, speedup);
+}
+
 TEST_F(RunSearchTest, ADoneRunIsAnsweredFromTheStore) {
   const SearchOutcome first = Must(Go(Attempts(30)));
   const int evaluations = evaluator_.evaluations;

@@ -216,7 +216,8 @@ struct RuleOutcome {
 struct RunSummary {
   int attempts = 0;  // that ended
   int accepted = 0;
-  // Of the run's best attempt: its latest confirmation's, else its own. 0 = there is none.
+  // Of the run's best attempt: its latest confirmation's, of those with a speed-up where there is one, else its own.
+  // 0 = there is none.
   double best_us = 0;
   double best_speedup = 0;
   bool confirmed = false;

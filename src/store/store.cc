@@ -215,9 +215,11 @@ Result<RunSummary> Store::Summarize(const RunRecord& run) {
   HONE_CHECK(HONE_TRY(count.Bind(1, sequence).Step()), "a count gave no row");
   summary.attempts = static_cast<int>(count.Integer(0));
   summary.accepted = static_cast<int>(count.Integer(1));
-  Statement best = HONE_TRY(connection_.Prepare(
-      "SELECT median_us, speedup, 1 AS confirmed, sequence FROM confirmation WHERE run = ?1 AND attempt = ?2 UNION ALL "
-      "SELECT median_us, speedup, 0, 0 FROM attempt WHERE run = ?1 AND number = ?2 ORDER BY sequence DESC LIMIT 1"));
+  Statement best = HONE_TRY(
+      connection_.Prepare("SELECT median_us, speedup, 1 AS confirmed, sequence, speedup > 0 AS known FROM confirmation "
+                          "WHERE run = ?1 AND attempt = ?2 UNION ALL "
+                          "SELECT median_us, speedup, 0, 0, 0 FROM attempt WHERE run = ?1 AND number = ?2 "
+                          "ORDER BY confirmed DESC, known DESC, sequence DESC LIMIT 1"));
   if (HONE_TRY(best.Bind(1, sequence).Bind(2, run.best_attempt).Step())) {
     summary.best_us = best.Real(0);
     summary.best_speedup = best.Real(1);
