@@ -31,6 +31,7 @@ class Fuser {
   }
 
   std::vector<Piece> Run(const Fusion& fusion) {
+    if (fusion.products) GroupSlices(ProductOfSlice);
     if (fusion.products && fusion.norms) FindPicks();
     if (fusion.epilogues) FuseScans();  // before a view goes into what reads it
     if (fusion.epilogues) CutKeyedFolds();
@@ -52,7 +53,7 @@ class Fuser {
       if (fusion.maps) InlineMaps();
     }
     if (fusion.attention) GroupAttention();
-    if (fusion.products) GroupSlices();
+    if (fusion.products) GroupSlices(ProductOfSlices);
     if (fusion.products) GroupProducts();
     if (fusion.products) GroupRows();
     if (fusion.products) GroupFoldedProducts();
@@ -625,8 +626,8 @@ class Fuser {
     Learn(map);
   }
 
-  // A product of halves and the one map that reads it, in two slices.
-  void GroupSlices() {
+  // A product of halves and the one map that reads it, in slices.
+  void GroupSlices(std::optional<Piece> (*of_slices)(const Memory&, const Piece&, const Piece&)) {
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       const int buffer = pieces_[i].buffer;
       if (!known_[i].alive || !IsProduct(pieces_[i]) || !pieces_[i].inside.empty() || !OfHalves(pieces_[i]) ||
@@ -634,7 +635,7 @@ class Fuser {
         continue;
       const auto readers = Readers(buffer);
       if (readers.size() != 1 || !IsSimpleMap(readers[0]) || !known_[readers[0]].plain) continue;
-      auto made = ProductOfSlices(memory_, pieces_[i], pieces_[readers[0]]);
+      auto made = of_slices(memory_, pieces_[i], pieces_[readers[0]]);
       if (!made) continue;
       pieces_[readers[0]] = std::move(*made);
       Kill(i);

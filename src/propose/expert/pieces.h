@@ -117,6 +117,8 @@ std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Affi
 std::set<std::size_t> PicksOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t product,
                               const std::function<std::vector<std::size_t>(int buffer)>& readers);
 std::optional<Piece> Picked(const Memory& memory, const Piece& map, const Piece& product);
+// The map as the end of a product of the slice of `product` that it reads, if that is nearly all of it.
+std::optional<Piece> ProductOfSlice(const Memory& memory, const Piece& product, const Piece& map);
 // The map as the end of a product of one slice of `product`, with that of the other inside; nothing if it reads other
 // than two elements of it, or they are not half of it each. The map alone reads the product.
 std::optional<Piece> ProductOfSlices(const Memory& memory, const Piece& product, const Piece& map);
