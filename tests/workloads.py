@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Every workload of examples/workloads imports and has a first program, of which the processor judges the small ones. workloads.py HONE
 
-PyTorch itself is held against the oracle beside them, as a module that a user brings. Exit status 77: skipped, no torch of version 2.
+PyTorch itself is held against the oracle beside them, as a module that a user brings. What examples/spellings become on a device is of
+the families that it should be of. Exit status 77: skipped, no torch of version 2.
 """
 import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,16 @@ import tree
 
 HONE = os.path.abspath(sys.argv[1])
 WORKLOADS = tree.ROOT / "examples" / "workloads"
+SPELLINGS = tree.ROOT / "examples" / "spellings"
+# The families of a file's first program on a device, in their order.
+FAMILIES = {
+    "decode_mask": ["attention"],
+    "gate_up": ["matmul", "matmul"],
+    "gqa": ["attention"],
+    "gqa_decode": ["attention"],
+    "moe_counts": ["order", "nest", "nest", "scan", "grouped_matmul"],
+    "shifted_loss": ["nest", "matmul_reduce", "nest", "reduce"],
+}
 GROUPED = "moe_"  # their products need a PyTorch that has torch._grouped_mm
 
 
@@ -58,6 +70,17 @@ def wrong_with(file, folder, environment):
     return None
 
 
+def wrongly_spelled(file, folder, environment):
+    """What is wrong with what a spelling becomes, or None."""
+    problem = folder / f"{file.stem}.json"
+    done = run(environment, "import", file, "-o", problem)
+    if done.returncode:
+        return done.stderr.strip()
+    done = run(environment, "propose", problem, "--target", "cuda", "--device", "h200")
+    families = re.findall(r"^\w+(?:: [^=]*)? = (\w+)", done.stdout, re.M)
+    return None if families == FAMILIES[file.stem] else f"it is {families}, not {FAMILIES[file.stem]}"
+
+
 def main():
     python, grouped = torch_2()
     if python is None:
@@ -74,7 +97,11 @@ def main():
         for file, wrong in zip(files, pool.map(lambda file: wrong_with(file, pathlib.Path(folder), environment), files)):
             if wrong:
                 problems.append(f"{file.relative_to(tree.ROOT)}:1: {wrong}")
-    tree.finish(problems, f"{len(files)} workloads")
+        spellings = [file for file in sorted(SPELLINGS.glob("*.py")) if grouped or not file.stem.startswith(GROUPED)]
+        for file, wrong in zip(spellings, pool.map(lambda file: wrongly_spelled(file, pathlib.Path(folder), environment), spellings)):
+            if wrong:
+                problems.append(f"{file.relative_to(tree.ROOT)}:1: {wrong}")
+    tree.finish(problems, f"{len(files)} workloads, {len(spellings)} spellings")
 
 
 main()

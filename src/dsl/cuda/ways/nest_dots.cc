@@ -25,11 +25,13 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   return std::nullopt;
 }
 
-// Where a warp has packs enough, and other ways would have to read a number at a time.
+// Where a warp has packs enough, and other ways would have to read a number at a time, or leave most of the device
+// without work.
 std::optional<double> Cost(const Kernel& kernel) {
-  constexpr std::int64_t kPacks = 32;
+  constexpr std::int64_t kPacks = 32, kFew = 8192;
   const auto dot = OneFold(kernel);
-  if (!dot || ListsPay(kernel) || !LooksUp(dot->fold->operands[0])) return std::nullopt;
+  if (!dot || ListsPay(kernel)) return std::nullopt;
+  if (!LooksUp(dot->fold->operands[0]) && PointsOf(dot->element.indices) > kFew) return std::nullopt;
   const std::int64_t count = TermsInPacks(kernel, *dot->fold);
   if (count < 2 || dot->fold->over.back().extent < kPacks * count) return std::nullopt;
   return 0.4;
