@@ -139,6 +139,10 @@ Expr Checker::Convert(const TermPtr& term, const Place& place) {
              : fmt::format("'{}' folds over axes: only a let of a norm may hold it, or the reduce family", term->name));
     return Expr(0.0);
   }
+  if (term->arguments.empty()) {
+    const auto along = std::find(place.places.begin(), place.places.end(), term->name);
+    if (along != place.places.end()) return place.kernel->space[At(*(place.dims.end() - (place.places.end() - along)))];
+  }
   const Function* function = FindFunction(term->name, term->arguments.size());
   if (!function) {
     if (const Function* other = FindFunction(term->name)) {
@@ -308,7 +312,11 @@ bool Checker::AddLet(Kernel& kernel, const Let& let, const Expr& operand) {
     return Fail(let.at, fmt::format("let '{}' has the name of something else: choose another", let.name));
   }
   if (kernel.family->let_dims) {
-    Place place{.kernel = &kernel, .dims = kernel.family->let_dims(kernel), .it = {}, .no_it = {}};
+    Place place{.kernel = &kernel,
+                .dims = kernel.family->let_dims(kernel),
+                .it = {},
+                .no_it = {},
+                .places = kernel.family->let_places};
     TermPtr value = let.value;
     if (const std::string_view function = kernel.family->let_function; function.empty()) {
       place.it = Value(kIt, ScalarType::kReal);

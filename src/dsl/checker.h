@@ -63,12 +63,13 @@ class Checker {
   // Where a name may stand, and how its dimensions lie on the iteration space.
   struct Place {
     Kernel* kernel = nullptr;
-    std::vector<int> dims;         // of the space, to whose end a name's dimensions are aligned
-    Expr it;                       // what `it` is here, if anything
-    std::string_view no_it;        // why there is no `it` here
-    bool lets_only = false;        // outside of a let's fold: no tensors
-    bool nest = false;             // names are indices, scalars and elements
-    const Scope* scope = nullptr;  // in a nest: the indices in sight
+    std::vector<int> dims;                     // of the space, to whose end a name's dimensions are aligned
+    Expr it;                                   // what `it` is here, if anything
+    std::string_view no_it;                    // why there is no `it` here
+    std::span<const std::string_view> places;  // functions that say where it stands along the last of `dims`
+    bool lets_only = false;                    // outside of a let's fold: no tensors
+    bool nest = false;                         // names are indices, scalars and elements
+    const Scope* scope = nullptr;              // in a nest: the indices in sight
   };
   struct Scope {
     std::string name;

@@ -63,6 +63,8 @@ struct Family {
   std::vector<int> (*let_dims)(const Kernel& kernel) = nullptr;
   // Where lets do not fold: the function whose argument that expression is, and which then has no `it`; or none.
   std::string_view let_function = {};
+  // Functions of such an expression that take nothing: where it stands along the last of those dimensions.
+  std::span<const std::string_view> let_places = {};
   // Null, or what else must hold of a kernel whose expressions are known: why it does not.
   std::optional<std::string> (*check)(const KernelProgram& program, const Kernel& kernel) = nullptr;
   // Null: `it` in the chain has the operand's type.

@@ -79,6 +79,7 @@ class AttentionEmitter {
       ExprWriter text(writer_, [&](const ExprNode& load) {
         return load.kind == Expr::Kind::kValue ? std::string("row[l]") : Element(load.buffer, place);
       });
+      text.Call([&](const IndexVar& index) { return PlaceAlong(index, place); });
       std::string value = text.Text(score_);
       if (causal_) value = fmt::format("k0 + j > i0 + l ? -{} : {}", infinity, Bound(value));
       writer_.Line(fmt::format("const {} score = {};", real, value));
@@ -175,6 +176,7 @@ class AttentionEmitter {
       ExprWriter text(writer_, [&](const ExprNode& load) {
         return load.kind == Expr::Kind::kValue ? std::string("scores[j]") : Element(load.buffer, place);
       });
+      text.Call([&](const IndexVar& index) { return PlaceAlong(index, place); });
       const std::string value = text.Text(score_);
       writer_.Line(fmt::format("const {} score = {};", real, value));
       writer_.Line("scores[j] = score;");
@@ -226,6 +228,12 @@ class AttentionEmitter {
   }
 
  private:
+  std::string PlaceAlong(const IndexVar& index, const Index& place) const {
+    std::size_t d = 0;
+    while (kernel_.space[d].id != index.id) ++d;
+    return place[d];
+  }
+
   // Loops over batches and blocks of `step` queries from `i0` on.
   void OpenTasks(const std::string& var, std::int64_t step) {
     int loops = m_ > step ? 1 : 0;

@@ -79,6 +79,7 @@ int ExprWriter::Intern(const Expr& expr) {
     case Expr::Kind::kConst: key += fmt::format(" {} {} {}", expr->real, std::signbit(expr->real), expr->whole); break;
     case Expr::Kind::kLoad:
     case Expr::Kind::kValue: key += " " + load_(*expr); break;
+    case Expr::Kind::kIndex: key += fmt::format(" {}", expr->index.id); break;
     case Expr::Kind::kUnary: key += fmt::format(" {}", static_cast<int>(expr->unary)); break;
     case Expr::Kind::kBinary: key += fmt::format(" {}", static_cast<int>(expr->binary)); break;
     default: break;
@@ -171,7 +172,9 @@ ExprWriter::Piece ExprWriter::Compose(int id) {
       return {fmt::format("{}l", expr->whole), expr->whole < 0 ? kUnary : kPrimary};
     case Expr::Kind::kLoad:
     case Expr::Kind::kValue: return {load_(*expr), kPrimary};
-    case Expr::Kind::kIndex: break;
+    case Expr::Kind::kIndex:
+      if (!index_) break;
+      return {fmt::format("({})", index_(expr->index)), kPrimary};
     case Expr::Kind::kUnary: {
       const std::string libm(LibmName(expr->unary));
       if (expr->unary == UnaryOp::kExp && !writer_.wide() && not_above_zero_ && not_above_zero_(*expr))

@@ -23,6 +23,8 @@ class ExprWriter {
   void KeepInBranches(std::function<bool(const ExprNode& node)> stays) { stays_ = std::move(stays); }
   // `known` says of an exp that its argument is not above zero: it is written as one that cannot overflow.
   void KnowNotAboveZero(std::function<bool(const ExprNode& exp)> known) { not_above_zero_ = std::move(known); }
+  // The text of an index; without this, expressions have none.
+  void Call(std::function<std::string(const IndexVar& index)> index) { index_ = std::move(index); }
   // No constants: all is written in place.
   void KeepInPlace() { in_place_ = true; }
 
@@ -55,6 +57,7 @@ class ExprWriter {
   std::map<std::string, int> ids_;
   std::vector<Interned> nodes_;
   bool made_constants_ = false;
+  std::function<std::string(const IndexVar& index)> index_;
   std::function<bool(const ExprNode& node)> stays_, not_above_zero_;
   bool in_place_ = false;
   int branches_ = 0;  // around what is being written

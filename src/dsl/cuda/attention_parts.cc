@@ -135,6 +135,7 @@ std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& e
     if (element.empty()) element = AttentionElement(out, kernel, operand, places, index);
     return LoadedText(out, kernel.operands[operand].buffer, element);
   });
+  for (std::size_t d = 0; d < places.size(); ++d) text.Call(kernel.space[d], places[d]);
   return text.Text(expr);
 }
 

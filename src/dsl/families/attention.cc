@@ -100,6 +100,8 @@ double Flops(const Kernel& kernel) {
                     extent(4) * extent(3) * (1 + OperationsPerElement(kernel.epilogue)));
 }
 
+constexpr std::string_view kScorePlaces[] = {"query", "key"};
+
 constexpr Attribute kAttributes[] = {
     {"causal", "1: query i sees the keys up to i; 0 if absent"},
     {"heads", "the last so many batch dimensions lie side by side in a query's row: [.., M, heads.., E]; 0 if absent"},
@@ -121,6 +123,7 @@ HONE_ROW(Family){
     .shape = ShapeRule,
     .result_dims = ResultOrder,
     .let_dims = ScoreDims,
+    .let_places = kScorePlaces,
     .check = Check,
     .type = [](const Kernel&) { return ScalarType::kReal; },
     .multiplies = true,

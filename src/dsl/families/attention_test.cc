@@ -45,6 +45,22 @@ beside_rows = attention(q, k, v) by {heads: 2} with {path: rows} let score = it 
                        2, random, 5e-5);
 }
 
+TEST(AttentionTest, AScoreMayBeOfThePlacesOfItsQueryAndItsKey) {
+  std::mt19937 random(44);
+  testing::ExpectRight(testing::MustCheck(R"(program places
+input q: f32[3, 37, 8]
+input k: f32[3, 50, 8]
+input v: f32[3, 50, 9]
+output lanes: f32[3, 37, 9]
+output rows: f32[3, 37, 9]
+output later: f32[3, 37, 9]
+lanes = attention(q, k, v) with {path: lanes, micro: 4x8, keys: 12} let score = select(query() - key() < 5, it, -inf)
+rows = attention(q, k, v) with {path: rows, keys: 11} let score = select(key() <= query() + 3, it - 0.1 * real(key()), -inf)
+later = attention(q, k, v) by {causal: 1} let score = select(and(query() - key() < 9, key() != 2), it, -1e30)
+)"),
+                       2, random, 5e-5);
+}
+
 TEST(AttentionTest, ScoresOfNothingButMinusInfinityBeforeOthersDoNotSpoilThem) {
   std::mt19937 random(42);
   testing::ExpectRight(testing::MustCheck(R"(program late
@@ -84,6 +100,7 @@ TEST(AttentionTest, WhatDoesNotFitIsSaid) {
             "attention of [4, 8], [5, 3] and [5, 8]: q's last extent (8) must be k's (3)");
   EXPECT_EQ(complaint("y = attention(q, k, v) let score = it * 2 -> it + score"),
             "'score' is a score: behind the values there is none any more");
+  EXPECT_EQ(complaint("y = attention(q, k, v) -> it + query()"), "unknown function 'query'");
   EXPECT_EQ(complaint("y = attention(q, k, v) by {causal: 2}"), "'causal' is 0 or 1, not 2");
   EXPECT_EQ(complaint("y = attention(q, k, v) by {safe: 2}"), "'safe' is 0 or 1, not 2");
 }

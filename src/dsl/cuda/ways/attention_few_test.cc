@@ -14,8 +14,8 @@ namespace {
 using dsl::KernelProgram;
 
 // One query a head; heads that share keys, more than a tile of 16 has rows; several queries of heads that share keys;
-// keys that fill no sixteen, and fewer than there are warps; widths that differ; scores with operands, a mask that
-// leaves nothing; an end with operands.
+// keys that fill no sixteen, and fewer than there are warps; widths that differ; scores with operands or places, a mask
+// that leaves nothing; an end with operands.
 constexpr std::string_view kPrograms[] = {
     "input q: TYPE[2, 4, 1, 64]\ninput k: TYPE[2, 4, 500, 64]\ninput v: TYPE[2, 4, 500, 64]\n"
     "output y: TYPE[2, 4, 1, 64]\ny = attention(q, k, v) with {SPLIT} let score = it * 0.125",
@@ -36,6 +36,9 @@ constexpr std::string_view kPrograms[] = {
     "input q: TYPE[2, 2, 3, 5, 64]\ninput k: TYPE[2, 2, 1, 300, 64]\ninput v: TYPE[2, 2, 1, 300, 64]\n"
     "input r: f32[5, 2, 3, 1]\noutput y: TYPE[2, 5, 384]\n"
     "y: [2, 5, 384] = attention(q, k, v) by {heads: 2} with {SPLIT} let score = it * 0.125 -> it + r",
+    "input q: TYPE[2, 2, 3, 5, 64]\ninput k: TYPE[2, 2, 1, 300, 64]\ninput v: TYPE[2, 2, 1, 300, 64]\n"
+    "output y: TYPE[2, 2, 3, 5, 64]\ny = attention(q, k, v) with {SPLIT} let score = "
+    "select(key() <= query() + 200, it * 0.125 - 0.01 * real(query() + 200 - key()), -inf)",
 };
 
 std::string Of(std::string_view type, int split, std::string_view program) {

@@ -15,8 +15,8 @@ namespace {
 using dsl::KernelProgram;
 
 // Both types; whole tiles and what is left of them; other widths of queries than of values, and such that fill no tile;
-// heads that share keys, rows that lie apart, one query, one key; scores with operands, also of a constant each row;
-// masks that leave nothing; an end with operands, results of f32 and of an odd width; more items than
+// heads that share keys, rows that lie apart, one query, one key; scores with operands or places, also of a constant
+// each row; masks that leave nothing; an end with operands, results of f32 and of an odd width; more items than
 // multiprocessors, which are handed out as they come.
 constexpr std::string_view kPrograms[] = {
     "input q: TYPE[1, 2, 192, 128]\ninput k: TYPE[1, 2, 256, 128]\ninput v: TYPE[1, 2, 256, 128]\n"
@@ -66,6 +66,8 @@ constexpr std::string_view kPrograms[] = {
     "input q: TYPE[2, 2, 3, 100, 64]\ninput k: TYPE[2, 2, 1, 100, 64]\ninput v: TYPE[2, 2, 1, 100, 64]\n"
     "input r: TYPE[100, 1, 3, 1]\noutput y: TYPE[2, 100, 384]\n"
     "y: [2, 100, 384] = attention(q, k, v) by {causal: 1, heads: 2} let score = it * 0.125 -> it + r",
+    "input q: TYPE[2, 150, 64]\ninput k: TYPE[2, 150, 64]\ninput v: TYPE[2, 150, 64]\noutput y: f32[2, 150, 64]\n"
+    "y = attention(q, k, v) by {causal: 1} let score = select(query() - 40 < key(), it * 0.125, -inf)",
 };
 
 std::string Of(std::string_view type, std::string_view program) {
