@@ -240,6 +240,10 @@ std::optional<TermPtr> Names::Term(const Expr& expr, const std::vector<IndexVar>
       const auto it = known.values.find(e->value);
       return it == known.values.end() ? std::nullopt : std::optional(it->second);
     }
+    if (e->kind == Expr::Kind::kIndex) {
+      const auto it = known.indices.find(e->index.id);
+      return it == known.indices.end() ? std::nullopt : std::optional(it->second);
+    }
     if (e->kind != Expr::Kind::kLoad) return std::nullopt;
     if (const auto it = known.lets.find(e->buffer); it != known.lets.end()) return it->second;
     const auto position = memory_.Position(*e);

@@ -43,10 +43,11 @@ class Names {
   // What is no operand: the terms of values, and of lets, which are read as loads of what they make.
   struct Known {
     std::map<NamedValue, dsl::TermPtr> values;
-    std::map<int, dsl::TermPtr> lets;  // by buffer
+    std::map<int, dsl::TermPtr> lets;          // by buffer
+    std::map<int, dsl::TermPtr> indices = {};  // by id
   };
-  // The expression over `space` with loads as operands. Nothing if it has no such form: an index as a value, a position
-  // that depends on data, a fold.
+  // The expression over `space` with loads as operands. Nothing if it has no such form: an unknown index as a value, a
+  // position that depends on data, a fold.
   std::optional<dsl::TermPtr> Term(const Expr& expr, const std::vector<IndexVar>& space, const Known& known);
   // Any expression, with elements and folds written out as in a nest.
   struct Indices {

@@ -11,6 +11,7 @@
 //   batches.cc   batches of products in dimensions of maps
 //   weights.cc   products of few rows with numbers of few bits
 //   scales.cc    scales of reals of 8 bits go behind their products
+//   hidden_keys.h  which keys a score of attention hides by their places
 //   writer.h     pieces become statements of the language
 #pragma once
 

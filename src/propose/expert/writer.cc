@@ -60,10 +60,34 @@ class ProgramWriter {
       i = end;
     }
     program_.views = names_.views();
+    DropUnread();
     return std::move(program_);
   }
 
  private:
+  // What is made of indices alone some statement may have made itself: then nobody reads it, nor its views. Nests of a
+  // sequence read later ones, too.
+  void DropUnread() {
+    std::set<std::string> read;
+    for (const auto& declaration : program_.declarations) {
+      if (declaration.role == Role::kOutput) read.insert(declaration.name);
+    }
+    auto& statements = program_.statements;
+    for (std::size_t i = statements.size(); i-- > 0;) {
+      const auto made = MadeBy({statements[i]});
+      if (!statements[i].attributes.contains("sequence") &&
+          std::none_of(made.begin(), made.end(), [&](const auto& name) { return read.contains(name); })) {
+        statements.erase(statements.begin() + static_cast<std::ptrdiff_t>(i));
+        continue;
+      }
+      for (const auto& name : NamesOf(statements[i])) {
+        read.insert(name);
+        if (const auto view = names_.FindView(name)) read.insert(names_.views()[*view].base);
+      }
+    }
+    std::erase_if(program_.views, [&](const dsl::View& view) { return !read.contains(view.name); });
+  }
+
   bool WritePiece(const Piece& piece) {
     if (!piece.inside.empty()) {
       if (TryKinds({Form::kAround}, piece)) return true;

@@ -2,12 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "propose/expert/hidden_keys.h"
+#include "propose/expert/normalise.h"
 #include "propose/expert/recognise/recognise.h"
+#include "propose/expert/rewrite.h"
 
 namespace hone::expert::recogniser_attention {
 namespace {
-
-bool IsMinusInfinity(const Expr& e) { return ConstantNumber(e) == -INFINITY; }
 
 // What softmax(x) is of, if the norm is that and nothing more; `safe`: rows of nothing but -inf become zeros.
 struct Softmax {
@@ -31,23 +32,16 @@ std::optional<Softmax> SoftmaxOf(const Piece& norm) {
   return std::nullopt;
 }
 
-// The score behind a mask that hides the keys beyond the query's own place, if `score` is that.
-std::optional<Expr> BehindCausal(const Expr& score, const IndexVar& m, const IndexVar& n) {
-  if (score->kind != Expr::Kind::kSelect) return std::nullopt;
-  const Expr& condition = score->operands[0];
-  const bool shown = IsMinusInfinity(score->operands[2]);  // what holds is seen, or what does not
-  if (condition->kind != Expr::Kind::kBinary || (!shown && !IsMinusInfinity(score->operands[1]))) return std::nullopt;
-  const bool strict = condition->binary == BinaryOp::kLess;
-  if (!strict && condition->binary != BinaryOp::kLessEqual) return std::nullopt;
-  const auto a = AffineOf(condition->operands[0]), b = AffineOf(condition->operands[1]);
-  if (!a || !b) return std::nullopt;
-  // The key is seen where this is 0 at least.
-  Affine ahead = shown ? Combine(*b, *a, -1) : Combine(*a, *b, -1);
-  if (strict == shown) ahead.constant -= 1;
-  Affine own;
-  own.coefficient = {{m.id, 1}, {n.id, -1}};
-  if (ahead != own) return std::nullopt;
-  return score->operands[shown ? 1 : 2];
+// The score with what it reads of places of queries and keys alone made of them: no kernel has to write that.
+Expr MadeOfPlaces(const Memory& memory, const Expr& score, const IndexVar& query, const IndexVar& key) {
+  return Simplify(ReplaceLoads(score, [&](const ExprNode& load) -> Expr {
+    const auto made = MadeOfIndices(memory, load);
+    if (!made) return {};
+    const auto vars = VarsOf(*made);
+    const bool known =
+        std::all_of(vars.begin(), vars.end(), [&](const IndexVar& v) { return v.id == query.id || v.id == key.id; });
+    return known ? *made : Expr();
+  }));
 }
 
 // [.., heads.., M, E] as [.., M, heads.., E]
@@ -129,13 +123,17 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
     made = BesideRows(made, static_cast<std::size_t>(heads));
   }
   statement.target_shape = Extents(made);
+  scaled = MadeOfPlaces(memory, scaled, m, n);
   if (const auto behind = BehindCausal(scaled, m, n)) {
     statement.attributes["causal"] = {1};
     scaled = *behind;
   }
   if (weights->safe) statement.attributes["safe"] = {1};
   if (!IsValue(scaled, kIt)) {
-    auto term = names.Term(scaled, scores.space, {.values = {{kIt, dsl::It()}}, .lets = {}});
+    auto term = names.Term(scaled, scores.space,
+                           {.values = {{kIt, dsl::It()}},
+                            .lets = {},
+                            .indices = {{m.id, dsl::Call("query", {})}, {n.id, dsl::Call("key", {})}}});
     if (!term) return std::nullopt;
     statement.lets.push_back({names.Fresh("score"), std::move(*term), {}});
   }

@@ -181,5 +181,115 @@ TEST(AttentionTest, RowsTimesMatricesAreNoConvolutionsWhereItIsWrittenInPieces) 
   EXPECT_NE(program.find("= softmax("), std::string::npos) << program;
 }
 
+// 48 queries and keys; `masked` makes %masked of the scores %scaled, and may read %column and
+// %row, the numbers of keys and of queries, and %padding, of each sequence's keys.
+std::string Masked(const std::string& masked) {
+  return WrittenText(R"({"hone_problem": 1, "name": "masked", "tensors": [
+  {"name": "q", "shape": [2, 48, 64], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "k", "shape": [2, 48, 64], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "v", "shape": [2, 48, 64], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "padding", "shape": [2, 1, 48], "dtype": "bool", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "y", "shape": [2, 48, 64], "dtype": "f32", "role": "output"}],
+ "graph": [{"op": "aten.permute.default", "args": {"self": "%k", "dims": [0, 2, 1]}, "outputs": ["kt"]},
+  {"op": "aten.bmm.default", "args": {"self": "%q", "mat2": "%kt"}, "outputs": ["scores"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%scores", "other": 0.125}, "outputs": ["scaled"]},
+  {"op": "aten.arange.start_step", "args": {"start": 0, "end": 48}, "outputs": ["arange"]},
+  {"op": "aten.unsqueeze.default", "args": {"self": "%arange", "dim": 0}, "outputs": ["column"]},
+  {"op": "aten.unsqueeze.default", "args": {"self": "%arange", "dim": 1}, "outputs": ["row"]},
+  {"op": "aten.sub.Tensor", "args": {"self": "%column", "other": "%row"}, "outputs": ["ahead"]},
+  )" + masked + R"(,
+  {"op": "aten._softmax.default", "args": {"self": "%masked", "dim": -1, "half_to_float": false}, "outputs": ["weights"]},
+  {"op": "aten.bmm.default", "args": {"self": "%weights", "mat2": "%v"}, "outputs": ["y"]}]})");
+}
+
+// Of %condition, which holds where a key is hidden.
+std::string Hidden(const std::string& condition) {
+  return condition + R"(,
+  {"op": "aten.masked_fill.Scalar", "args": {"self": "%scaled", "mask": "%hidden", "value": {"real": "-inf"}}, "outputs": ["masked"]})";
+}
+
+// A matrix of `fill` where `op` says so of how far a key is ahead of its query, and of zeros.
+std::string Triangle(const std::string& op, const std::string& fill) {
+  return R"({"op": "aten.full.default", "args": {"dtype": "f32", "fill_value": )" + fill +
+         R"(, "size": [48, 48]}, "outputs": ["full"]},
+  {"op": "aten.)" +
+         op + R"(}, "outputs": ["kept"]},
+  {"op": "aten.scalar_tensor.default", "args": {"dtype": "f32", "s": 0}, "outputs": ["zero"]},
+  {"op": "aten.where.self", "args": {"condition": "%kept", "self": "%full", "other": "%zero"}, "outputs": ["triangle"]})";
+}
+
+// What follows `attention(q, k_view, v) `, up to the end.
+std::string OfScores(const std::string& program) {
+  const std::string head = "y = attention(q, k, v)";
+  const auto at = program.find(head);
+  EXPECT_NE(at, std::string::npos) << program;
+  EXPECT_EQ(program.find("nest"), std::string::npos) << program;
+  return at == std::string::npos ? "" : program.substr(at + head.size());
+}
+
+constexpr char kCausal[] = " by {causal: 1}\n  let score = it * 0.125\n";
+
+TEST(AttentionTest, KeysBeyondTheQueryAreHiddenByNoMaskHoweverThatIsSpelled) {
+  EXPECT_EQ(OfScores(Masked(Hidden(
+                R"({"op": "aten.gt.Tensor", "args": {"self": "%column", "other": "%row"}, "outputs": ["hidden"]})"))),
+            kCausal);
+  EXPECT_EQ(OfScores(Masked(Hidden(
+                R"({"op": "aten.le.Tensor", "args": {"self": "%column", "other": "%row"}, "outputs": ["seen"]},
+  {"op": "aten.logical_not.default", "args": {"self": "%seen"}, "outputs": ["hidden"]})"))),
+            kCausal);
+  EXPECT_EQ(OfScores(Masked(Hidden(Triangle(R"(le.Scalar", "args": {"self": "%ahead", "other": 0)", "1") + R"(,
+  {"op": "aten.eq.Scalar", "args": {"self": "%triangle", "other": 0}, "outputs": ["hidden"]})"))),
+            kCausal);
+  for (const std::string least : {R"({"real": "-inf"})", "-3.3895313892515355e+38"}) {
+    EXPECT_EQ(OfScores(Masked(Triangle(R"(ge.Scalar", "args": {"self": "%ahead", "other": 1)", least) + R"(,
+  {"op": "aten.add.Tensor", "args": {"self": "%scaled", "other": "%triangle"}, "outputs": ["masked"]})")),
+              kCausal);
+  }
+  EXPECT_EQ(
+      OfScores(Masked(Triangle(R"(ge.Scalar", "args": {"self": "%ahead", "other": 1)", R"({"real": "-inf"})") + R"(,
+  {"op": "aten.add.Tensor", "args": {"self": "%scores", "other": "%triangle"}, "outputs": ["sum"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%sum", "other": 0.125}, "outputs": ["masked"]})")),
+      kCausal);
+}
+
+TEST(AttentionTest, WhatElseHidesKeysIsLeftInTheScore) {
+  EXPECT_EQ(
+      OfScores(Masked(R"({"op": "aten.le.Tensor", "args": {"self": "%column", "other": "%row"}, "outputs": ["before"]},
+  {"op": "aten.bitwise_and.Tensor", "args": {"self": "%before", "other": "%padding"}, "outputs": ["seen"]},
+  )" + Hidden(R"({"op": "aten.logical_not.default", "args": {"self": "%seen"}, "outputs": ["hidden"]})"))),
+      " by {causal: 1}\n  let score = select(padding, it * 0.125, -inf)\n");
+  EXPECT_EQ(OfScores(Masked(
+                Hidden(R"({"op": "aten.gt.Scalar", "args": {"self": "%ahead", "other": 3}, "outputs": ["hidden"]})"))),
+            "\n  let score = select(3 < key() - query(), -inf, it * 0.125)\n");
+}
+
+TEST(AttentionTest, AWindowOfKeysIsMadeOfTheirPlaces) {
+  const std::string window = R"({"op": "aten.le.Scalar", "args": {"self": "%ahead", "other": 0}, "outputs": ["before"]},
+  {"op": "aten.gt.Scalar", "args": {"self": "%ahead", "other": -9}, "outputs": ["near"]},
+  {"op": "aten.bitwise_and.Tensor", "args": {"self": "%before", "other": "%near"}, "outputs": ["seen"]},
+  {"op": "aten.scalar_tensor.default", "args": {"dtype": "f32", "s": LEAST}, "outputs": ["least"]},
+  {"op": "aten.where.self", "args": {"condition": "%seen", "self": "%scaled", "other": "%least"}, "outputs": ["masked"]})";
+  const auto of = [&](const std::string& least) {
+    std::string text = window;
+    text.replace(text.find("LEAST"), 5, least);
+    return OfScores(Masked(text));
+  };
+  EXPECT_EQ(of(R"({"real": "-inf"})"),
+            " by {causal: 1}\n  let score = select(-9 < key() - query(), it * 0.125, -inf)\n");
+  // Each query sees its own key, so that a number below all scores does for what is hidden, too.
+  EXPECT_EQ(of("-1e38"), " by {causal: 1}\n  let score = select(-9 < key() - query(), it * 0.125, -1e+38)\n");
+  // What is only small is a score as any other.
+  EXPECT_EQ(of("-100").find("causal"), std::string::npos);
+}
+
+TEST(AttentionTest, AQueryThatSeesNoKeySeesAllThatHaveTheSameScore) {
+  const std::string rows = OfScores(Masked(
+      R"({"op": "aten.le.Tensor", "args": {"self": "%column", "other": "%row"}, "outputs": ["before"]},
+  {"op": "aten.bitwise_and.Tensor", "args": {"self": "%before", "other": "%padding"}, "outputs": ["seen"]},
+  {"op": "aten.scalar_tensor.default", "args": {"dtype": "f32", "s": -1e38}, "outputs": ["least"]},
+  {"op": "aten.where.self", "args": {"condition": "%seen", "self": "%scaled", "other": "%least"}, "outputs": ["masked"]})"));
+  EXPECT_EQ(rows, "\n  let score = select(and(key() <= query(), padding), it * 0.125, -1e+38)\n");
+}
+
 }  // namespace
 }  // namespace hone::expert

@@ -1,0 +1,195 @@
+#include "propose/expert/hidden_keys.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "expr/affine.h"
+#include "propose/expert/normalise.h"
+#include "propose/expert/pieces.h"
+#include "propose/expert/rewrite.h"
+
+namespace hone::expert {
+namespace {
+
+// --- Conditions ---
+
+struct Condition {
+  Expr expr;
+  bool holds = true;  // or does not
+};
+
+// One of two numbers, as a condition says.
+struct Choice {
+  Expr condition;
+  double then = 1, otherwise = 0;
+};
+std::optional<Choice> ChoiceOf(const Expr& e) {
+  if (e->kind == Expr::Kind::kCast && e->operands[0]->type == ScalarType::kBool) return Choice{e->operands[0]};
+  if (e->kind != Expr::Kind::kSelect) return std::nullopt;
+  const auto then = ConstantNumber(e->operands[1]), otherwise = ConstantNumber(e->operands[2]);
+  if (!then || !otherwise) return std::nullopt;
+  return Choice{e->operands[0], *then, *otherwise};
+}
+
+// Adds conditions that all have to be met for `e` to hold, or not to.
+void AddConditions(const Expr& e, bool holds, std::vector<Condition>& all) {
+  const auto add_choice = [&](const Expr& of, const auto& is) {
+    const auto choice = ChoiceOf(of);
+    if (!choice || is(choice->then) == is(choice->otherwise)) return false;
+    AddConditions(choice->condition, is(choice->then) == holds, all);
+    return true;
+  };
+  const auto is_true = [](double x) { return x != 0; };
+  if (e->kind == Expr::Kind::kUnary && e->unary == UnaryOp::kNot && e->type == ScalarType::kBool)
+    return AddConditions(e->operands[0], !holds, all);
+  if (e->kind == Expr::Kind::kCast && e->type == ScalarType::kBool && add_choice(e->operands[0], is_true)) return;
+  if (e->kind == Expr::Kind::kSelect && add_choice(e, is_true)) return;
+  if (e->kind == Expr::Kind::kBinary && e->type == ScalarType::kBool) {
+    const Expr &a = e->operands[0], &b = e->operands[1];
+    if (e->binary == (holds ? BinaryOp::kAnd : BinaryOp::kOr)) {
+      AddConditions(a, holds, all);
+      return AddConditions(b, holds, all);
+    }
+    if (e->binary == BinaryOp::kEqual || e->binary == BinaryOp::kNotEqual) {
+      const auto number = ConstantNumber(b);
+      const auto is = [&](double x) { return (x == *number) == (e->binary == BinaryOp::kEqual); };
+      if (number && add_choice(a, is)) return;
+    }
+  }
+  all.push_back({e, holds});
+}
+
+// What is not below zero where the condition is met, if that is a comparison of sums of indices.
+std::optional<Affine> NotBelowZero(const Condition& condition) {
+  const Expr& e = condition.expr;
+  if (e->kind != Expr::Kind::kBinary || (e->binary != BinaryOp::kLess && e->binary != BinaryOp::kLessEqual))
+    return std::nullopt;
+  const auto a = AffineOf(e->operands[0]), b = AffineOf(e->operands[1]);
+  if (!a || !b) return std::nullopt;
+  Affine ahead = condition.holds ? Combine(*b, *a, -1) : Combine(*a, *b, -1);
+  if ((e->binary == BinaryOp::kLess) == condition.holds) ahead.constant -= 1;
+  return ahead;
+}
+
+Expr AllOf(const std::vector<Condition>& conditions) {
+  Expr all;
+  for (const auto& condition : conditions) {
+    const Expr one = condition.holds ? condition.expr : Apply(UnaryOp::kNot, condition.expr);
+    all = all ? Apply(BinaryOp::kAnd, all, one) : one;
+  }
+  return all;
+}
+
+// --- Scores ---
+
+class Causal {
+ public:
+  Causal(const IndexVar& query, const IndexVar& key) : query_(query), key_(key) {
+    own_.coefficient = {{query.id, 1}, {key.id, -1}};
+  }
+
+  std::optional<Expr> Behind(const Expr& score) const {
+    if (score->kind == Expr::Kind::kSelect) return BehindChoice(score);
+    if (score->kind != Expr::Kind::kBinary) return std::nullopt;
+    if (score->binary == BinaryOp::kMul || score->binary == BinaryOp::kDiv) {
+      const auto scale = ConstantNumber(score->operands[1]);
+      const auto scaled = scale && *scale > 0 ? Behind(score->operands[0]) : std::nullopt;
+      return scaled ? std::optional(Apply(score->binary, *scaled, score->operands[1])) : std::nullopt;
+    }
+    if (score->binary != BinaryOp::kAdd) return std::nullopt;
+    for (const std::size_t addend : {1u, 0u}) {
+      const Expr &mask = score->operands[addend], &other = score->operands[1 - addend];
+      const auto rest = Behind(mask);
+      if (rest) return ConstantNumber(*rest) == 0.0 ? other : addend == 1 ? other + *rest : *rest + other;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // A choice that hides keys beyond the query: what is chosen else, and where; `hidden` stands for the others.
+  struct Seen {
+    Expr shown, hidden;
+    std::vector<Condition> rest;
+  };
+  std::optional<Seen> SeenBy(const Expr& e) const {
+    if (e->kind != Expr::Kind::kSelect) return std::nullopt;
+    for (const std::size_t hidden : {2u, 1u}) {
+      if (!IsHidden(e->operands[hidden])) continue;
+      Seen seen{.shown = e->operands[3 - hidden], .hidden = e->operands[hidden], .rest = {}};
+      AddConditions(e->operands[0], hidden == 2, seen.rest);
+      const auto erased =
+          std::erase_if(seen.rest, [&](const Condition& condition) { return NotBelowZero(condition) == own_; });
+      if (erased > 0 && (IsMinusInfinity(seen.hidden) || SeesItself(seen.rest))) return seen;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Expr> BehindChoice(const Expr& score) const {
+    if (const auto seen = SeenBy(score))
+      return seen->rest.empty() ? seen->shown : Select(AllOf(seen->rest), seen->shown, seen->hidden);
+    for (const std::size_t hidden : {2u, 1u}) {
+      if (!IsMinusInfinity(score->operands[hidden])) continue;
+      const auto shown = Behind(score->operands[3 - hidden]);
+      if (!shown) continue;
+      return hidden == 2 ? Select(score->operands[0], *shown, score->operands[2])
+                         : Select(score->operands[0], score->operands[1], *shown);
+    }
+    return std::nullopt;
+  }
+
+  static bool IsMinusInfinity(const Expr& e) { return ConstantNumber(e) == -INFINITY; }
+  // The least number of bf16 or f32 stands for -inf where a query sees some key: no score comes near it.
+  static bool IsHidden(const Expr& e) {
+    constexpr double kNoScore = -1e30;
+    const auto number = ConstantNumber(e);
+    return number && *number <= kNoScore;
+  }
+
+  // Whether each query sees a key, its own one or, of no further conditions, the first.
+  bool SeesItself(const std::vector<Condition>& rest) const {
+    return rest.empty() ||
+           (query_.extent <= key_.extent && std::all_of(rest.begin(), rest.end(), [&](const Condition& condition) {
+              const Expr at = Simplify(Substitute(
+                  condition.expr, [&](const IndexVar& var) { return var.id == key_.id ? Expr(query_) : Expr(); }));
+              return at->kind == Expr::Kind::kConst && (at->whole != 0) == condition.holds;
+            }));
+  }
+
+  const IndexVar query_, key_;
+  Affine own_;
+};
+
+}  // namespace
+
+std::optional<Expr> MadeOfIndices(const Memory& memory, const ExprNode& load) {
+  constexpr int kFewOperations = 60;
+  const Graph& graph = memory.graph();
+  const int root = memory.Root(load.buffer), at = graph.buffers()[static_cast<std::size_t>(root)].stage;
+  if (at < 0) return std::nullopt;
+  const Stage& stage = graph.stages()[static_cast<std::size_t>(at)];
+  if (stage.sequence >= 0 || HasReduce(stage.value) || IsExpensive(stage.value) ||
+      TreeSize(stage.value) > kFewOperations || ElementCount(memory.shape(root)) == 0)
+    return std::nullopt;
+  Normal normal = Normalise(stage.vars, stage.value);
+  Piece map;
+  map.buffer = root;
+  map.space = std::move(normal.space);
+  map.value = std::move(normal.value);
+  const auto element = ElementAt(memory, map, load);
+  if (!element) return std::nullopt;
+  bool indices_alone = true;
+  const Expr made = ReplaceLoads(*element, [&](const ExprNode& inner) -> Expr {
+    auto value = indices_alone ? MadeOfIndices(memory, inner) : std::nullopt;
+    indices_alone &= value.has_value();
+    return value.value_or(Expr());
+  });
+  return indices_alone && TreeSize(made) <= kFewOperations ? std::optional(made) : std::nullopt;
+}
+
+std::optional<Expr> BehindCausal(const Expr& score, const IndexVar& query, const IndexVar& key) {
+  return Causal(query, key).Behind(score);
+}
+
+}  // namespace hone::expert
