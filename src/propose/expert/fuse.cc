@@ -36,7 +36,8 @@ class Fuser {
     if (fusion.epilogues) FuseScans();  // before a view goes into what reads it
     if (fusion.epilogues) CutKeyedFolds();
     InlineViews();
-    if (SplitBatches()) InlineViews();
+    SplitBatches();
+    InlineViews();  // what could not be read through another view can be now that this one is gone
     if (fusion.maps) SplitKeyedFolds();
     if (fusion.epilogues) FuseScans();
     if (fusion.epilogues) FuseEpilogues();  // before maps go the other way, where they would be computed more often
@@ -201,8 +202,7 @@ class Fuser {
   // Where a product has its batches as one dimension (as bmm does, of batches and heads, and any product of heads of
   // which some share keys), and a map that only moves elements has them as several, the product has several, too: then
   // it can read what the map does.
-  bool SplitBatches() {
-    bool any = false;
+  void SplitBatches() {
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       if (!known_[i].alive || !IsProduct(pieces_[i])) continue;
       for (const int read : std::vector<int>(known_[i].reads)) {
@@ -217,10 +217,8 @@ class Fuser {
         if (!changed) continue;
         pieces_[i] = std::move(*changed);
         Learn(i);
-        any = true;
       }
     }
-    return any;
   }
 
   // A fold by keys of which a map takes a part, and nobody else anything, makes that part: terms of what is left out,

@@ -181,6 +181,38 @@ TEST(AttentionTest, RowsTimesMatricesAreNoConvolutionsWhereItIsWrittenInPieces) 
   EXPECT_NE(program.find("= softmax("), std::string::npos) << program;
 }
 
+// As nn.MultiheadAttention moves them: queries, keys and values are thirds of a product of [tokens, sequences], whose
+// sequences and heads are one dimension for a while.
+std::string Thirds() {
+  std::string graph =
+      R"({"op": "aten.view.default", "args": {"self": "%x", "size": [48, 2, 3, 320]}, "outputs": ["parts"]},
+  {"op": "aten.permute.default", "args": {"self": "%parts", "dims": [2, 0, 1, 3]}, "outputs": ["thirds"]},
+  {"op": "aten.clone.default", "args": {"self": "%thirds"}, "outputs": ["copy"]},
+  {"op": "aten.unbind.int", "args": {"self": "%copy"}, "outputs": ["q", "k", "v"]},)";
+  for (const std::string one : {"q", "k", "v"}) {
+    graph += R"(
+  {"op": "aten.view.default", "args": {"self": "%)" +
+             one + R"(", "size": [48, 10, 64]}, "outputs": [")" + one + R"(_rows"]},
+  {"op": "aten.permute.default", "args": {"self": "%)" +
+             one + R"(_rows", "dims": [1, 0, 2]}, "outputs": [")" + one + R"(_flat"]},
+  {"op": "aten.view.default", "args": {"self": "%)" +
+             one + R"(_flat", "size": [2, 5, 48, 64]}, "outputs": [")" + one + R"(_heads"]},)";
+  }
+  return graph;
+}
+
+TEST(AttentionTest, HeadsAreReadThroughViewsOfViews) {
+  const std::string program = WrittenText(R"({"hone_problem": 1, "name": "thirds", "tensors": [
+  {"name": "x", "shape": [96, 960], "dtype": "f16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "y", "shape": [2, 5, 48, 64], "dtype": "f16", "role": "output"}],
+ "graph": [)" + Thirds() + R"(
+  {"op": "aten.scaled_dot_product_attention.default",
+   "args": {"query": "%q_heads", "key": "%k_heads", "value": "%v_heads"}, "outputs": ["y"]}]})");
+  EXPECT_NE(program.find("view x_view = x: [2, 5, 48, 64] strides [960, 64, 1920, 1]"), std::string::npos) << program;
+  EXPECT_NE(program.find("y = attention(x_view, x_view_2, x_view_3)"), std::string::npos) << program;
+  EXPECT_EQ(program.find("map("), std::string::npos) << program;
+}
+
 // 48 queries and keys; `masked` makes %masked of the scores %scaled, and may read %column and
 // %row, the numbers of keys and of queries, and %padding, of each sequence's keys.
 std::string Masked(const std::string& masked) {
