@@ -62,6 +62,14 @@ MODELS = {
     "assigned": ("pass", "x, v", "a, b = x.clone(), x.clone(); a[x < 0] = 0; b[x[:, 0] > 0] = v; m = torch.zeros(9, 9, dtype=torch.bool); m[1:] = True; "
                  "i, j = torch.tril_indices(9, 9, -1), torch.triu_indices(9, 9, offset=2); return a, b, x.masked_fill(m, 0), x[i[0], i[1]], x[j[0], j[1]]",
                  "torch.randn(9, 9), torch.randn(9)"),
+    "complex": (
+        "self.register_buffer('f', torch.polar(torch.rand(7, 4) + 1, torch.randn(7, 4))); self.c = torch.full((1, 4), 0.5 - 2j)", "x, a, b",
+        """z, w, c = torch.view_as_complex(x.reshape(3, 7, -1, 2)), torch.polar(a, b), torch.complex(a, b)
+        z = z * self.f.view(1, 7, 4)
+        made = [torch.view_as_real(z).flatten(2), z.real, z.imag, z.abs(), w.conj() * c, c * b, b - c, c + a[0], 2 - w, c * (1 - 2j), c / 3, -w, c - w,
+                torch.cat([c, w])[1:5].t(), (c * self.c)[None].expand(2, -1, -1), c.unbind(1)[2], torch.where(a > 0, c, w), (1 - c)[b.argsort(0)[:, 0]]]
+        return [torch.view_as_real(y.resolve_conj()) if y.is_complex() else y for y in made]""",
+        "torch.randn(3, 7, 8), torch.randn(5, 4), torch.randn(5, 4)"),
     "in_order": ("pass", "x", "return [*x.kthvalue(3, -1), *x.median(1, keepdim=True), x.median()]", "torch.randn(6, 41)"),
 }
 
@@ -96,6 +104,34 @@ def fails(name, folder, hone):
     return None
 
 
+# What a model with a complex parameter computes as an exported module, which takes that from the model.
+EXPORTED = """import sys, torch
+sys.path.insert(0, sys.argv[1])
+from hone_kernel import ModelNew, model
+new, old, x = ModelNew(), model.Model(), torch.randn(2, 12, 8)
+for _ in range(2):
+    assert torch.allclose(new(x), old(x), atol=1e-5)
+    new.f.mul_(2j)
+    old.f.mul_(2j)
+"""
+
+
+def fails_exported(folder, hone):
+    path = folder / "turned.py"
+    path.write_text(HEAD % ("self.register_buffer('f', torch.polar(torch.ones(12, 4), torch.arange(48.0).view(12, 4)))", "x",
+                            "return torch.view_as_real(torch.view_as_complex(x.reshape(2, 12, 4, 2)) * self.f).flatten(2)", "torch.randn(2, 12, 8)"))
+    problem, store, out = folder / "turned.json", ["--store", folder / "runs.sqlite"], folder / "turned"
+    run = None
+    for command in (["import", path, "-o", problem], ["optimize", problem, "--budget", 1, "--time", 0, "--no-torch", "--json", *store],
+                    ["export", None, "-o", out, *store]):
+        done = subprocess.run([hone, *(run if word is None else str(word) for word in command)], capture_output=True, text=True)
+        if done.returncode != 0 and command[0] != "optimize":  # which need not find anything faster
+            return done.stderr.strip()
+        run = json.loads(done.stdout)["run"] if command[0] == "optimize" else run
+    done = subprocess.run([sys.executable, "-c", EXPORTED, str(out)], capture_output=True, text=True)
+    return done.stderr.strip() if done.returncode != 0 else None
+
+
 def main():
     if int(torch.__version__.split(".")[0]) < 2:
         print("skipped: torch %s has no modes of functions" % torch.__version__)
@@ -108,7 +144,10 @@ def main():
             if why:
                 failed += 1
                 print("tests/composites_test.py:1: %s: %s" % (name, why))
-    print("%d models: %s" % (len(MODELS), "%d wrong" % failed if failed else "all well"))
+        if why := fails_exported(pathlib.Path(folder), hone):
+            failed += 1
+            print("tests/composites_test.py:1: exported: %s" % why)
+    print("%d models: %s" % (len(MODELS) + 1, "%d wrong" % failed if failed else "all well"))
     sys.exit(1 if failed else 0)
 
 

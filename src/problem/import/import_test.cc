@@ -232,6 +232,34 @@ TEST_F(ImportTest, BagsOfRowsAreTakenApart) {
   }
 }
 
+TEST_F(ImportTest, ComplexNumbersAreWrittenWithTheirParts) {
+  NEEDS_TORCH();
+  const auto* init = "self.register_buffer('f', torch.polar(torch.ones(4), torch.arange(4.0)))";
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;
+    const auto problem =
+        Imported(Module(init, "return torch.view_as_real(torch.view_as_complex(x.view(4, 4, 2)) * self.f)"), python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    ASSERT_NE(problem->Find("f"), nullptr);
+    EXPECT_EQ(problem->Find("f")->shape, (Shape{4, 2}));
+    EXPECT_EQ(problem->Find("f")->dtype, DType::kF32);
+    EXPECT_TRUE(Ops(*problem).ends_with("aten.add.Tensor aten.stack.default")) << Ops(*problem);
+    ImportOptions options;
+    options.python = WarmPython(python.path);
+    const auto refused = [&](const std::string& forward) { return ErrorOf(Module(init, forward), options); };
+    EXPECT_EQ(refused("return x[:, :4] * self.f"),
+              "model.py:8: forward gives complex numbers, and kernels give real ones: return torch.view_as_real(z)");
+    EXPECT_EQ(refused("return (x[:, :4] * self.f).exp().real"),
+              "model.py:8: aten.exp does with complex numbers what hone cannot write with their parts: use "
+              "torch.view_as_real(z) and operators on real tensors");
+    EXPECT_EQ(ErrorOf(Module("pass", "return x.abs()",
+                             "def get_inputs():\n    return [torch.randn(4, dtype=torch.complex64)]\n"),
+                      options),
+              "model.py: input 0 of forward is complex, and kernels take real numbers: pass torch.view_as_real(z), and "
+              "have forward begin with torch.view_as_complex");
+  }
+}
+
 TEST_F(ImportTest, AForwardThatCountsIsRefused) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {

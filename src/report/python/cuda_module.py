@@ -20,7 +20,7 @@ def hone_parameter(model, name, key, fill, dtype, shape, device):
         return torch.full(shape, fill, dtype=dtype, device=device)
     for part in key.split("."):
         model = getattr(model, part)
-    return model
+    return torch.view_as_real(model.resolve_conj()) if model.is_complex() else model
 
 
 def hone_state(model, device, stream):

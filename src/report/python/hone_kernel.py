@@ -186,7 +186,15 @@ def constant(spec, device="cpu"):
 def find(model, dotted):
     for name in dotted.split("."):
         model = getattr(model, name)
-    return model
+    return reals(model) if model.is_complex() else model
+
+
+def reals(found):
+    """The pairs that hone has complex numbers as, in the same memory: the same tensor each time, so that it is known again."""
+    pairs = getattr(found, "hone_reals", None)
+    if pairs is None or pairs.data_ptr() != found.data_ptr():
+        pairs = found.hone_reals = torch.view_as_real(found.detach().resolve_conj())
+    return pairs
 
 
 if os.path.exists(os.path.join(HERE, "model.py")):

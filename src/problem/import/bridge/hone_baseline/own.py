@@ -50,6 +50,7 @@ class Own:
             if row["name"] not in state:
                 continue
             own = state[row["name"]]
+            own = self.torch.view_as_real(own) if own.is_complex() else own  # the problem has pairs
             if list(own.shape) != row["shape"]:
                 raise Complaint("its parameter %s is %s, and the problem's %s"
                                 % (row["name"], list(own.shape), row["shape"]))

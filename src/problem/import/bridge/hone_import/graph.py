@@ -85,6 +85,11 @@ class GraphWriter:
         return given
 
     def call(self, node):
+        if NEW:
+            part = part_of_view(self, node)
+            if part is not None or touches_complex(node):
+                self.cells[node] = part or ComplexWriter(self, node).cell()
+                return
         schema = node.target._schema
         name = schema.name.split("::")[-1]
         overload = schema.overload_name or "default"

@@ -52,6 +52,9 @@ class Importer:
     def generator(self, name, tensor, real_tensor):
         """tensor: maybe fake; real_tensor(): the same with data."""
         origin = self.built.recorder.of(tensor)
+        if tensor.is_complex():  # nobody says how its parts came about
+            origin, tensor, whole = Origin(random=origin.random), pairs(tensor), real_tensor
+            real_tensor = lambda: pairs(whole())
         found = origin.generator()
         if origin.spread:
             self.notes["note " + name] = "whole numbers with gaps: drawn from all between the least and the greatest"
@@ -119,16 +122,17 @@ class Importer:
             name = name_it(value, key.replace(".", "_"))
             self.notes["parameter " + name] = key
             if OPTIONS["weights"]:
-                generator = self.weights.add(key, self.real(key).weights[key])
+                generator = self.weights.add(key, pairs(self.real(key).weights[key]))
             else:
                 generator = self.generator(name, tensor, lambda key=key: self.real(key).weights[key])
-            add(value, "parameter", tensor, generator)
+            add(value, "parameter", pairs(tensor), generator)
         for value, tensor in self.constants:
             if value not in used:
                 continue
             if isinstance(tensor, FakeTensor):
                 raise NeedsReal("a constant that forward makes")
             name = name_it(value, "constant")
+            tensor = pairs(tensor)
             constant = constant_of(tensor)
             add(value, "parameter", tensor,
                 {"kind": "constant", "value": constant} if constant is not None else self.weights.add(name, tensor))

@@ -236,18 +236,21 @@ def trace(built):
             if kind == "input":
                 if not isinstance(tree_flatten(built.inputs)[0][what], torch.Tensor):
                     continue  # a number: the trace holds its value
+                if is_complex(tensor_of(node)):
+                    raise Complaint("input %d of forward is complex, and kernels take real numbers: pass torch.view_as_real(z), and have "
+                                    "forward begin with torch.view_as_complex" % what)
                 inputs[what] = value
             elif kind == "weight":
                 weights[what] = value
             else:
                 constants.append((value, what))
-            writer.cells[node] = Cell(value)
+            writer.cells[node] = Cell(value_or_pair(writer, value))
         elif node.op == "get_attr":
             tensor = getattr(module, node.target)
             node.meta.setdefault("val", tensor)
             value = Value("constant", tensor)
             constants.append((value, tensor))
-            writer.cells[node] = Cell(value)
+            writer.cells[node] = Cell(value_or_pair(writer, value))
         elif node.op == "call_function":
             if node.target is operator.getitem:
                 parts = writer.cells[node.args[0]]
@@ -265,6 +268,8 @@ def trace(built):
         if not isinstance(node, torch.fx.Node):
             raise Complaint("forward gives a %s beside tensors; hone checks tensors only" % type(node).__name__)
         values.append(writer.value(node))
+        if isinstance(values[-1], Pair):
+            raise Complaint("forward gives complex numbers, and kernels give real ones: return torch.view_as_real(z)", line_of(node))
     if not values:
         raise Complaint("forward gives no tensor")
     return writer, inputs, weights, constants, values
