@@ -54,9 +54,9 @@ class Fuser {
       if (fusion.maps) InlineMaps();
     }
     if (fusion.attention) GroupAttention();
-    if (fusion.products) GroupSlices(ProductOfSlices);
-    if (fusion.products) GroupProducts();
     if (fusion.products) GroupRows();
+    if (fusion.products) GroupProducts();
+    if (fusion.products) GroupSlices(ProductOfSlices);
     if (fusion.products) GroupFoldedProducts();
     if (fusion.products) GroupOrders();
     if (fusion.weights) TakeIn(WithStoredWeights);
@@ -624,14 +624,24 @@ class Fuser {
     Learn(map);
   }
 
-  // A product of halves and the one map that reads it, in slices.
+  // A product of halves that a kernel makes with another one: with what is inside of it, if anything, it says which of
+  // several right operands each row has (GroupRows).
+  bool GoesTogether(std::size_t at) const {
+    const Piece& product = pieces_[at];
+    if (!known_[at].alive || !IsProduct(product)) return false;
+    bool halves = true;
+    VisitValues(product.fold->body, [&](const ExprNode& node) {
+      if (node.kind == Expr::Kind::kLoad) halves &= IsHalf(memory_.KeptAs(memory_.Root(node.buffer)));
+    });
+    const bool of_groups = product.inside.size() == 1 && !IsProduct(product.inside[0]);
+    return halves && (of_groups || (product.inside.empty() && known_[at].plain));
+  }
+
+  // Such a product and the one map that reads it, in slices.
   void GroupSlices(std::optional<Piece> (*of_slices)(const Memory&, const Piece&, const Piece&)) {
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      const int buffer = pieces_[i].buffer;
-      if (!known_[i].alive || !IsProduct(pieces_[i]) || !pieces_[i].inside.empty() || !OfHalves(pieces_[i]) ||
-          !known_[i].plain || memory_.IsOutput(buffer))
-        continue;
-      const auto readers = Readers(buffer);
+      if (!GoesTogether(i) || memory_.IsOutput(pieces_[i].buffer)) continue;
+      const auto readers = Readers(pieces_[i].buffer);
       if (readers.size() != 1 || !IsSimpleMap(readers[0]) || !known_[readers[0]].plain) continue;
       auto made = of_slices(memory_, pieces_[i], pieces_[readers[0]]);
       if (!made) continue;
@@ -645,7 +655,7 @@ class Fuser {
   // share an operand is for the recogniser to see; only in 16 bits is there a kernel that makes both.
   void GroupProducts() {
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      if (!known_[i].alive || !IsProduct(pieces_[i]) || !pieces_[i].inside.empty() || !OfHalves(pieces_[i])) continue;
+      if (!GoesTogether(i)) continue;
       const Affine own = OwnPosition(pieces_[i].space);
       for (const auto& load : memory_.Loads(pieces_[i].fold->finish)) {
         const int maker = maker_[Id(load.buffer)];
@@ -653,10 +663,10 @@ class Fuser {
             Readers(load.buffer) != std::vector<std::size_t>{i} || LoadsBuffer(pieces_[i].fold->body, load.buffer))
           continue;
         const auto other = static_cast<std::size_t>(maker);
-        if (!IsProduct(pieces_[other]) || !pieces_[other].inside.empty() || !OfHalves(pieces_[other]) ||
+        if (!GoesTogether(other) || pieces_[other].inside.size() != pieces_[i].inside.size() ||
             ElementCount(Extents(pieces_[i].space)) != ElementCount(Extents(pieces_[other].space)))
           continue;
-        pieces_[i].inside = {pieces_[other]};
+        pieces_[i].inside.push_back(pieces_[other]);
         Kill(other);
         Learn(i);
         break;

@@ -92,7 +92,8 @@ std::optional<Piece> ProductOfSlices(const Memory& memory, const Piece& product,
   const Expr own = Load(product.buffer, {ToExpr(OwnPosition(map.space), map.space)}, ScalarType::kReal);
   Piece made = Ended(memory, *last, product, map,
                      [&](const ExprNode& load) { return *memory.Position(load) == places[0] ? own : Expr(); });
-  made.inside = {std::move(*first)};
+  made.inside = product.inside;
+  made.inside.push_back(std::move(*first));
   return made;
 }
 

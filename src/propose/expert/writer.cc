@@ -92,6 +92,11 @@ class ProgramWriter {
     if (!piece.inside.empty()) {
       if (TryKinds({Form::kAround}, piece)) return true;
       Piece last = piece;
+      // Of two products of groups each still goes with its groups.
+      if (last.inside.size() == 2 && !last.inside[1].inside.empty()) {
+        last.inside.pop_back();
+        return WritePiece(piece.inside[1]) && WritePiece(last);
+      }
       last.inside.clear();
       last.also.clear();
       const auto write = [&](const Piece& one) { return WritePiece(one); };

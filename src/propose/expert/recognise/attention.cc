@@ -151,7 +151,7 @@ Piece WithOneRow(Piece piece) {
 std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piece) {
   const Piece* const map = piece.is_map() && piece.inside.size() == 1 ? &piece : nullptr;
   Piece outer = map ? piece.inside[0] : piece;
-  if (outer.inside.size() != 2 || !outer.fold) return std::nullopt;
+  if (outer.inside.size() != 2 || !outer.fold || outer.inside[1].statistics.empty()) return std::nullopt;
   Piece softmax = outer.inside[1];
   Piece scores = outer.inside[0];
   outer.inside.clear();

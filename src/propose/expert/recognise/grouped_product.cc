@@ -22,7 +22,7 @@ Expr EndsOf(const Piece& group) {
   return end;
 }
 
-std::optional<dsl::Statement> RecogniseGroupedProduct(Names& names, const Piece& piece) {
+std::optional<dsl::Statement> OneGroupedProduct(Names& names, const Piece& piece) {
   const Memory& memory = names.memory();
   if (piece.inside.size() != 1 || !piece.fold || piece.fold->over.size() != 1 || piece.space.size() != 2 ||
       piece.fold->op != ReduceOp::kSum || piece.fold->body->operands.size() != 2)
@@ -60,6 +60,14 @@ std::optional<dsl::Statement> RecogniseGroupedProduct(Names& names, const Piece&
   statement.target_shape = Extents(piece.space);
   if (!AddEpilogue(names, statement, piece.fold->finish, piece.space)) return std::nullopt;
   return statement;
+}
+
+// One, or two of the same groups, of which the end of one reads the other.
+std::optional<dsl::Statement> RecogniseGroupedProduct(Names& names, const Piece& piece) {
+  if (piece.inside.size() != 2) return OneGroupedProduct(names, piece);
+  Piece last = piece;
+  last.inside.pop_back();
+  return RecogniseTogether(names, std::move(last), piece.inside[1], OneGroupedProduct);
 }
 
 }  // namespace

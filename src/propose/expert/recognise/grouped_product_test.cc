@@ -40,6 +40,48 @@ TEST(GroupedProductTest, WhatComesBehindGoesIntoIt) {
   EXPECT_NE(program.find("-> relu(it)"), std::string::npos) << program;
 }
 
+// Experts of gates: of a matrix each for the gate and what it gates, or of one whose product is cut in two.
+std::string Gated(bool one_matrix) {
+  const std::string drawn = R"("generator": {"kind": "uniform", "low": 0, "high": 1})", of_two = R"(
+  {"op": "aten._grouped_mm.default", "args": {"self": "%x", "mat2": "%g", "offs": "%ends"}, "outputs": ["a"]},
+  {"op": "aten._grouped_mm.default", "args": {"self": "%x", "mat2": "%u", "offs": "%ends"}, "outputs": ["b"]},)",
+                    of_one = R"(
+  {"op": "aten._grouped_mm.default", "args": {"self": "%x", "mat2": "%gu", "offs": "%ends"}, "outputs": ["both"]},
+  {"op": "aten.slice.Tensor", "args": {"self": "%both", "dim": 1, "start": 0, "end": 96}, "outputs": ["a"]},
+  {"op": "aten.slice.Tensor", "args": {"self": "%both", "dim": 1, "start": 96, "end": 192}, "outputs": ["b"]},)";
+  const std::string two =
+                        fmt::format(R"({{"name": "g", "shape": [6, 64, 96], "dtype": "bf16", "role": "parameter", {0}}},
+  {{"name": "u", "shape": [6, 64, 96], "dtype": "bf16", "role": "parameter", {0}}},)",
+                                    drawn),
+                    one = fmt::format(
+                        R"({{"name": "gu", "shape": [6, 64, 192], "dtype": "bf16", "role": "parameter", {0}}},)",
+                        drawn);
+  return fmt::format(R"({{"hone_problem": 1, "name": "gated", "tensors": [
+  {{"name": "x", "shape": [100, 64], "dtype": "bf16", "role": "input", {0}}}, {1}
+  {{"name": "ends", "shape": [6], "dtype": "i32", "role": "input", "generator": {{"kind": "integer", "low": 0, "high": 100}}}},
+  {{"name": "y", "shape": [100, 96], "dtype": "bf16", "role": "output"}}],
+ "graph": [{2}
+  {{"op": "silu", "args": {{"self": "%a"}}, "outputs": ["s"]}},
+  {{"op": "mul", "args": {{"self": "%s", "other": "%b"}}, "outputs": ["y"]}}]}})",
+                     drawn, one_matrix ? one : two, one_matrix ? of_one : of_two);
+}
+
+TEST(GroupedProductTest, AGateAndWhatItGatesAreOneStatementForAllGroups) {
+  const std::string two = WrittenText(Gated(false)), one = WrittenText(Gated(true));
+  for (const std::string& program : {two, one}) {
+    EXPECT_EQ(program.find("= grouped_matmul("), program.rfind("= grouped_matmul(")) << program;
+    EXPECT_NE(program.find(" = product("), std::string::npos) << program;
+    EXPECT_EQ(program.find("nest"), std::string::npos) << program;
+  }
+  EXPECT_NE(one.find("= gu: [6, 64, 96] strides [12288, 192, 1] offset 96\n"), std::string::npos) << one;
+  // Where no kernel makes both, each is one of its own, whose groups are not looked up by anybody else.
+  for (const bool one_matrix : {false, true}) {
+    const std::string program = WrittenText(Gated(one_matrix), {}, DeviceModel{});
+    EXPECT_NE(program.find("= grouped_matmul("), program.rfind("= grouped_matmul(")) << program;
+    EXPECT_EQ(program.find("nest"), std::string::npos) << program;
+  }
+}
+
 TEST(GroupedProductTest, AProcessorHasThemInAnyType) {
   for (const char* type : {"f32", "bf16"}) {
     const std::string program = WrittenText(Grouped(type), {}, DeviceModel{});

@@ -3,6 +3,38 @@
 
 #include "propose/expert/recognise/recognise.h"
 
+namespace hone::expert {
+
+std::optional<dsl::Statement> RecogniseTogether(Names& names, Piece last, Piece first, const RecogniseProduct& of_one) {
+  const Memory& memory = names.memory();
+  if (Extents(last.space) != Extents(first.space)) return std::nullopt;
+  const auto to_last = [&](const IndexVar& var) -> Expr {
+    for (std::size_t d = 0; d < first.space.size(); ++d) {
+      if (first.space[d].id == var.id) return Expr(last.space[d]);
+    }
+    return {};
+  };
+  const Expr end = last.fold->finish, first_end = Substitute(first.fold->finish, to_last);
+  last.fold->finish = first.fold->finish = Value(kIt, ScalarType::kReal);
+  auto statement = of_one(names, last);
+  const auto other = of_one(names, first);
+  if (!statement || !other) return std::nullopt;
+  for (std::size_t o = 0; o < statement->operands.size(); ++o) {
+    if (o != 1 && statement->operands[o]->name != other->operands[o]->name) return std::nullopt;
+  }
+  const std::string name = names.Fresh(memory.graph().buffers()[static_cast<std::size_t>(first.buffer)].name);
+  const auto value = names.Term(first_end, last.space, {.values = {{kIt, dsl::Name(name)}}, .lets = {}});
+  if (!value) return std::nullopt;
+  statement->lets.push_back({name, dsl::Call("product", {other->operands[1]}), {}});
+  // By the same kernel, or it is no better than two.
+  statement->settings["products"] = {"together"};
+  const Names::Known known{.values = {}, .lets = {{first.buffer, *value}}};
+  if (!AddEpilogue(names, *statement, end, last.space, known)) return std::nullopt;
+  return statement;
+}
+
+}  // namespace hone::expert
+
 namespace hone::expert::recogniser_products {
 
 namespace {
@@ -15,27 +47,7 @@ std::optional<dsl::Statement> RecogniseProducts(Names& names, const Piece& piece
   if (!IsPlain(memory, last) || !IsPlain(memory, first)) return std::nullopt;
   MergeDimensions(memory, last);
   MergeDimensions(memory, first);
-  if (Extents(last.space) != Extents(first.space)) return std::nullopt;
-  const auto to_last = [&](const IndexVar& var) -> Expr {
-    for (std::size_t d = 0; d < first.space.size(); ++d) {
-      if (first.space[d].id == var.id) return Expr(last.space[d]);
-    }
-    return {};
-  };
-  const Expr end = last.fold->finish, first_end = Substitute(first.fold->finish, to_last);
-  last.fold->finish = first.fold->finish = Value(kIt, ScalarType::kReal);
-  auto statement = RecogniseMatmul(names, last);
-  const auto other = RecogniseMatmul(names, first);
-  if (!statement || !other || statement->operands[0]->name != other->operands[0]->name) return std::nullopt;
-  const std::string name = names.Fresh(memory.graph().buffers()[static_cast<std::size_t>(piece.inside[0].buffer)].name);
-  const auto value = names.Term(first_end, last.space, {.values = {{kIt, dsl::Name(name)}}, .lets = {}});
-  if (!value) return std::nullopt;
-  statement->lets.push_back({name, dsl::Call("product", {other->operands[1]}), {}});
-  // By the same kernel, or it is no better than two.
-  statement->settings["products"] = {"together"};
-  const Names::Known known{.values = {}, .lets = {{piece.inside[0].buffer, *value}}};
-  if (!AddEpilogue(names, *statement, end, last.space, known)) return std::nullopt;
-  return statement;
+  return RecogniseTogether(names, std::move(last), std::move(first), RecogniseMatmul);
 }
 
 }  // namespace

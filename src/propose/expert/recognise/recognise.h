@@ -2,6 +2,7 @@
 // it from the piece's expressions alone.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,6 +38,10 @@ std::span<const Recogniser* const> AllRecognisers();  // sorted by name
 // What others are made of.
 std::optional<dsl::Statement> RecogniseMatmul(Names& names, const Piece& piece);
 std::optional<dsl::Statement> RecogniseNest(Names& names, const Piece& piece);
+// Two products over the same dimensions, each a statement by `of_one`, of which the end of `last` reads `first`: the
+// statement of `last`, with the other as a let. Nothing if they do not share all operands but the second.
+using RecogniseProduct = std::function<std::optional<dsl::Statement>(Names& names, const Piece& piece)>;
+std::optional<dsl::Statement> RecogniseTogether(Names& names, Piece last, Piece first, const RecogniseProduct& of_one);
 
 // What expressions are looked at for: an index by itself.
 inline bool IsIndex(const Expr& expr, const IndexVar& var) {
