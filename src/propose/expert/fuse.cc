@@ -300,6 +300,7 @@ class Fuser {
       }
       return true;
     }
+    if (IsWeightOfSoftmax(map_at)) return true;
     if (!only_reader && LosesItsNorm(map_at)) return false;
     if (!map.expensive) return true;
     return only_reader && reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1;
@@ -332,6 +333,29 @@ class Fuser {
              }) > 0) {
       }
     }
+  }
+
+  // An exponential of what is over the largest of its row, which the sum of the row and what divides by that read: made
+  // in both it is a softmax, as PyTorch's operator is.
+  bool IsWeightOfSoftmax(std::size_t map_at) const {
+    const Expr& weight = pieces_[map_at].value;
+    if (weight->kind != Expr::Kind::kUnary || weight->unary != UnaryOp::kExp ||
+        memory_.IsOutput(pieces_[map_at].buffer))
+      return false;
+    const Expr& over = weight->operands[0];
+    if (over->kind != Expr::Kind::kBinary || over->binary != BinaryOp::kSub ||
+        over->operands[1]->kind != Expr::Kind::kLoad)
+      return false;
+    const auto is_plain_fold = [&](std::size_t at, ReduceOp op) {
+      return pieces_[at].fold && pieces_[at].fold->op == op && IsValue(pieces_[at].fold->finish, kIt);
+    };
+    const int largest = maker_[Id(memory_.Root(over->operands[1]->buffer))], buffer = pieces_[map_at].buffer;
+    const auto readers = Readers(buffer);
+    if (largest < 0 || !is_plain_fold(Id(largest), ReduceOp::kMax) || readers.size() != 2) return false;
+    const std::size_t sum = readers[0], end = readers[1];
+    return is_plain_fold(sum, ReduceOp::kSum) && pieces_[sum].fold->body->kind == Expr::Kind::kLoad &&
+           IsSimpleMap(end) && known_[end].count == known_[map_at].count && LoadsOf(end, buffer) == 1 &&
+           LoadsOf(end, pieces_[sum].buffer) == 1;
   }
 
   static bool FillsADevice(const Piece& piece) {

@@ -213,6 +213,38 @@ TEST(AttentionTest, HeadsAreReadThroughViewsOfViews) {
   EXPECT_EQ(program.find("map("), std::string::npos) << program;
 }
 
+// The exponentials over the largest of a row, divided by their sum; `outputs`: of the problem.
+std::string SpelledSoftmax(const std::string& outputs) {
+  return WrittenText(R"({"hone_problem": 1, "name": "spelled", "tensors": [
+  {"name": "q", "shape": [2, 48, 64], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "k", "shape": [2, 48, 64], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "v", "shape": [2, 48, 64], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},)" +
+                     outputs + R"(
+  {"name": "y", "shape": [2, 48, 64], "dtype": "f32", "role": "output"}],
+ "graph": [{"op": "aten.permute.default", "args": {"self": "%k", "dims": [0, 2, 1]}, "outputs": ["kt"]},
+  {"op": "aten.bmm.default", "args": {"self": "%q", "mat2": "%kt"}, "outputs": ["scores"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%scores", "other": 0.125}, "outputs": ["scaled"]},
+  {"op": "aten.amax.default", "args": {"self": "%scaled", "dim": [-1], "keepdim": true}, "outputs": ["top"]},
+  {"op": "aten.sub.Tensor", "args": {"self": "%scaled", "other": "%top"}, "outputs": ["below"]},
+  {"op": "aten.exp.default", "args": {"self": "%below"}, "outputs": ["e"]},
+  {"op": "aten.sum.dim_IntList", "args": {"self": "%e", "dim": [-1], "keepdim": true}, "outputs": ["total"]},
+  {"op": "aten.div.Tensor", "args": {"self": "%e", "other": "%total"}, "outputs": ["weights"]},
+  {"op": "aten.bmm.default", "args": {"self": "%weights", "mat2": "%v"}, "outputs": ["y"]}]})");
+}
+
+TEST(AttentionTest, ASoftmaxOfExponentialsAndTheirSumIsOne) {
+  const std::string program = SpelledSoftmax("");
+  EXPECT_NE(program.find("y = attention(q, k, v)\n  let score = it * 0.125"), std::string::npos) << program;
+}
+
+TEST(AttentionTest, ExponentialsThatAreWantedThemselvesAreMadeOnce) {
+  const std::string program =
+      SpelledSoftmax(R"( {"name": "e", "shape": [2, 48, 48], "dtype": "f32", "role": "output"},)");
+  const std::size_t first = program.find("exp(");
+  EXPECT_NE(first, std::string::npos) << program;
+  EXPECT_EQ(program.find("exp(", first + 1), std::string::npos) << program;
+}
+
 // 48 queries and keys; `masked` makes %masked of the scores %scaled, and may read %column and
 // %row, the numbers of keys and of queries, and %padding, of each sequence's keys.
 std::string Masked(const std::string& masked) {
