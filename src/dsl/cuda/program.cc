@@ -2,13 +2,17 @@
 #include "candidate/plan.h"
 #include "dsl/cuda/channels_last.h"
 #include "dsl/cuda/writer.h"
+#include "dsl/once.h"
 #include "dsl/products_apart.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {
 
 Plan EmitCuda(const KernelProgram& given) {
-  const KernelProgram program = SplitChannelsLast(ProductsApart(given));
+  KernelProgram program = SplitChannelsLast(ProductsApart(given));
+  for (Kernel& kernel : program.kernels) {
+    if (IsMadeOnce(program, kernel)) kernel.attributes[kPrepared] = {1};
+  }
   DeviceWriter writer(program);
   for (std::size_t first = 0; first < program.kernels.size();) {
     const Kernel& kernel = program.kernels[first];

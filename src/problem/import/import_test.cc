@@ -644,6 +644,25 @@ def get_init_inputs():
   }
 }
 
+TEST_F(ImportTest, AutocastingCastsWhatAttentionReadsAndIsNotLostWithoutAGpu) {
+  NEEDS_TORCH();
+  const auto forward = [](const std::string& device, const std::string& what) {
+    return "with torch.autocast('" + device + "', dtype=torch.bfloat16):\n            return " + what;
+  };
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;
+    const auto attention = Imported(
+        Module("pass", forward("cpu", "nn.functional.scaled_dot_product_attention(x[None], x[None], x[None])")),
+        python);
+    ASSERT_TRUE(attention) << attention.error().message;
+    EXPECT_EQ(attention->Outputs()[0]->dtype, DType::kBF16);
+    const auto product = Imported(Module("pass", forward("cuda", "x @ x.t()")), python);
+    ASSERT_TRUE(product) << product.error().message;
+    EXPECT_EQ(product->Outputs()[0]->dtype, DType::kBF16);
+    EXPECT_TRUE(product->provenance.at("note autocast").starts_with("as torch.autocast casts on a processor"));
+  }
+}
+
 TEST_F(ImportTest, ShrinkingKnowsWhatAnOldTorchLacks) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {

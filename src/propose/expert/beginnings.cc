@@ -25,6 +25,7 @@ struct Cut {
 };
 constexpr Cut kCuts[] = {
     {{}, "everything fused"},
+    {{.rounded = true}, "everything fused, operands of products rounded first"},
     {{.weights = true}, "everything fused, numbers of few bits as they lie"},
     {{.products = false}, "products apart"},
     {{.attention = false}, "attention in three kernels"},

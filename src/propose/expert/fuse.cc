@@ -1,6 +1,7 @@
 // What goes into what. A piece is read by others; a map may vanish into them, or into the piece that it reads.
 // One file because every step changes one state: which pieces are left, who makes a buffer and who reads it.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -31,6 +32,8 @@ class Fuser {
   }
 
   std::vector<Piece> Run(const Fusion& fusion) {
+    rounded_ = fusion.rounded;
+    if (rounded_) JoinRoundings();
     if (fusion.products) GroupSlices(ProductOfSlice);
     if (fusion.products && fusion.norms) FindPicks();
     if (fusion.epilogues) FuseScans();  // before a view goes into what reads it
@@ -164,7 +167,7 @@ class Fuser {
   // Those that repeat elements come first: what a product's factors do not vary with is known then.
   void InlineViews() {
     const auto is_view = [&](std::size_t map) {
-      return pieces_[map].value->kind == Expr::Kind::kLoad && known_[map].plain;
+      return pieces_[map].is_map() && pieces_[map].value->kind == Expr::Kind::kLoad && known_[map].plain;
     };
     InlineWhere([&](std::size_t map, std::size_t) {
       if (!is_view(map)) return false;
@@ -172,9 +175,65 @@ class Fuser {
       const auto& space = pieces_[map].space;
       return std::any_of(space.begin(), space.end(), [&](const IndexVar& var) { return position->of(var) == 0; });
     });
-    InlineWhere([&](std::size_t map, std::size_t reader) {
-      return (is_view(map) && !ScattersRows(map, reader)) || pieces_[map].value->kind == Expr::Kind::kConst;
-    });
+    const auto inline_views = [&](bool roundings) {
+      InlineWhere([&](std::size_t map, std::size_t reader) {
+        if (rounded_ && RoundsToHalves(map) && (!roundings || IsProductOf(reader, pieces_[map].buffer))) return false;
+        return (is_view(map) && !ScattersRows(map, reader)) || pieces_[map].value->kind == Expr::Kind::kConst;
+      });
+    };
+    // What turns or cuts what was rounded goes first: then a product reads that itself.
+    if (rounded_) inline_views(false);
+    inline_views(true);
+  }
+
+  // As what a buffer's elements lie in memory.
+  DType HeldAs(int buffer) const {
+    return maker_[Id(buffer)] < 0 ? memory_.graph().buffers()[Id(buffer)].dtype : memory_.KeptAs(buffer);
+  }
+
+  // Whether a map is nothing but its operand's elements in 16 bits, which in memory have more.
+  bool RoundsToHalves(std::size_t map_at) const {
+    const Expr& value = pieces_[map_at].value;
+    if (!value || value->kind != Expr::Kind::kLoad || memory_.IsOutput(pieces_[map_at].buffer)) return false;
+    const DType from = HeldAs(memory_.Root(value->buffer)), to = HeldAs(pieces_[map_at].buffer);
+    return IsHalf(to) && IsFloat(from) && Bytes(from) > Bytes(to);
+  }
+
+  // What is rounded more than once, for each product by itself, is rounded once.
+  void JoinRoundings() {
+    const auto is_copy = [&](std::size_t at) {
+      return known_[at].alive && known_[at].plain && IsSimpleMap(at) && RoundsToHalves(at) &&
+             memory_.Position(*pieces_[at].value) == OwnPosition(pieces_[at].space);
+    };
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      for (std::size_t first = 0; first < i && is_copy(i); ++first) {
+        const int other = pieces_[first].buffer, own = pieces_[i].buffer;
+        if (!is_copy(first) || memory_.shape(other) != memory_.shape(own) || HeldAs(other) != HeldAs(own) ||
+            memory_.Root(pieces_[first].value->buffer) != memory_.Root(pieces_[i].value->buffer))
+          continue;
+        for (const std::size_t reader : Readers(own)) {
+          EachExpr(pieces_[reader], [&](Expr& expr) {
+            expr = ReplaceLoads(expr, [&](const ExprNode& load) -> Expr {
+              if (memory_.Root(load.buffer) != own) return {};
+              if (load.buffer == own) return Load(other, load.operands, load.type);
+              const auto position = memory_.Position(load);  // of the same elements in another shape
+              std::vector<IndexVar> vars;
+              for (const Expr& index : load.operands) std::ranges::copy(VarsOf(index), std::back_inserter(vars));
+              return position ? Load(other, {ToExpr(*position, vars)}, load.type) : Expr();
+            });
+          });
+          Learn(reader);
+        }
+        if (Readers(own).empty()) Kill(i);
+      }
+    }
+  }
+
+  // Whether a product's operands are all of the type that the buffer is of.
+  bool IsProductOf(std::size_t at, int buffer) const {
+    if (!IsProduct(pieces_[at]) || !LoadsBuffer(pieces_[at].fold->body, buffer)) return false;
+    const auto loads = memory_.Loads(pieces_[at].fold->body);
+    return std::ranges::all_of(loads, [&](const auto& load) { return HeldAs(load.buffer) == HeldAs(buffer); });
   }
 
   // Whether the many rows of a product, which lie one behind the other, would be in several dimensions if it read what
@@ -909,6 +968,7 @@ class Fuser {
   std::vector<int> maker_;                      // by buffer: the piece that makes it, -1 if none
   std::vector<std::set<std::size_t>> readers_;  // by buffer
   std::set<std::size_t> picks_;                 // maps that stay by themselves until GroupLogSums
+  bool rounded_ = false;                        // whether maps stay that round what products read
 };
 
 }  // namespace

@@ -70,6 +70,7 @@ struct Fusion {
   bool products = true;   // a product and the one that its end reads; a product, or places in order, and the fold
                           // that reads it
   bool weights = false;   // what makes reals of numbers of few bits into products of few rows
+  bool rounded = false;   // maps that round to 16 bits what products read stay, so that those are products of 16 bits
   bool operator==(const Fusion&) const = default;
 };
 

@@ -77,6 +77,26 @@ def rows_by_bag(rows, padding, mode, offsets, include_last_offset):
 
 
 @contextlib.contextmanager
+def autocast_here():
+    """torch.autocast("cuda") does nothing without a GPU, and the trace would be one of f32: it is taken for that of the processor."""
+    autocast = torch.amp.autocast_mode.autocast
+    original = autocast.__init__
+
+    def init(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+        if device_type == "cuda":
+            ASSUMED["note autocast"] = ("as torch.autocast casts on a processor: products are of 16 bits as on a GPU, but what it has in "
+                                        "float32 there, such as softmax, stays in 16 bits")
+            device_type, dtype = "cpu", dtype or torch.float16
+        original(self, device_type, dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
+
+    autocast.__init__ = init
+    try:
+        yield
+    finally:
+        autocast.__init__ = original
+
+
+@contextlib.contextmanager
 def composites_written():
     """While a model is traced."""
     if not NEW:
@@ -90,5 +110,5 @@ def composites_written():
             return written.get(function, function)(*args, **(named or {}))
 
     ASSUMED.clear()
-    with Written():
+    with Written(), autocast_here():
         yield

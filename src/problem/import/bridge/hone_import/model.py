@@ -97,7 +97,15 @@ def recurrences_whole():
 def attention_whole():
     """Once recurrences are whole, so that there is an operator of our own to be called."""
     original = getattr(nn.functional, ATTENTION)
-    whole = getattr(torch.ops.hone_whole, ATTENTION)
+    operator = getattr(torch.ops.hone_whole, ATTENTION)
+
+    def whole(*args, **named):
+        """Autocasting knows PyTorch's operators alone, not ours."""
+        if not torch.is_autocast_enabled("cpu"):
+            return operator(*args, **named)
+        dtype = torch.get_autocast_dtype("cpu")
+        cast = lambda t: t.to(dtype) if isinstance(t, torch.Tensor) and t.is_floating_point() and t.dtype != torch.float64 else t
+        return operator(*map(cast, args), **{name: cast(value) for name, value in named.items()})
 
     class Elsewhere(TorchFunctionMode):  # where a file has the function under a name of its own
         def __torch_function__(self, function, types, args=(), named=None):
