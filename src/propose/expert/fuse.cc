@@ -65,6 +65,7 @@ class Fuser {
     if (fusion.weights) TakeIn(WithStoredWeights);
     if (fusion.maps) TakeIn(WithScalesBehind);
     if (fusion.maps) NestFolds();
+    if (fusion.maps) EndNests();
     if (fusion.norms) GroupResults();
     if (fusion.norms) GroupOrdered();
     std::vector<Piece> left;
@@ -477,6 +478,18 @@ class Fuser {
         continue;
       const auto readers = Readers(pieces_[i].buffer);
       if (readers.size() == 1 && IsSimpleMap(readers[0]) && picks_.count(readers[0]) == 0) FuseEpilogue(i, readers[0]);
+    }
+  }
+
+  // A map that could not go into the one behind it, as its places are other dimensions there, ends with that: numbers
+  // in pairs, turned and laid side by side again.
+  void EndNests() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      if (!known_[i].alive || !IsSimpleMap(i) || known_[i].plain || pieces_[i].sequence >= 0 ||
+          memory_.IsOutput(pieces_[i].buffer))
+        continue;
+      const auto readers = Readers(pieces_[i].buffer);
+      if (readers.size() == 1 && IsSimpleMap(readers[0])) FuseEpilogue(i, readers[0]);
     }
   }
 

@@ -40,5 +40,23 @@ TEST(NestedFoldsTest, TakenBackRowsAreCopied) {
   EXPECT_NE(program.find("rows = nest"), std::string::npos) << program;
 }
 
+// Pairs of numbers, turned and laid side by side again, are a row in two dimensions more than what is made of them has.
+TEST(NestTest, WhatIsMadeOfPairsIsMadeWhereTheyAre) {
+  const std::string program = WrittenText(R"({"hone_problem": 1, "name": "pairs", "tensors": [
+  {"name": "x", "shape": [64, 128], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "y", "shape": [64, 128], "dtype": "bf16", "role": "output"}],
+ "graph": [{"op": "aten._to_copy.default", "args": {"self": "%x", "dtype": "f32"}, "outputs": ["wide"]},
+  {"op": "aten.view.default", "args": {"self": "%wide", "size": [64, 64, 2]}, "outputs": ["pairs"]},
+  {"op": "aten.select.int", "args": {"self": "%pairs", "dim": 2, "index": 0}, "outputs": ["a"]},
+  {"op": "aten.select.int", "args": {"self": "%pairs", "dim": 2, "index": 1}, "outputs": ["b"]},
+  {"op": "aten.neg.default", "args": {"self": "%b"}, "outputs": ["c"]},
+  {"op": "aten.stack.default", "args": {"tensors": ["%c", "%a"], "dim": -1}, "outputs": ["turned"]},
+  {"op": "aten.view.default", "args": {"self": "%turned", "size": [64, 128]}, "outputs": ["row"]},
+  {"op": "aten._to_copy.default", "args": {"self": "%row", "dtype": "bf16"}, "outputs": ["y"]}]})");
+  EXPECT_NE(program.find("y: [64, 128] = nest [i < "), std::string::npos) << program;
+  EXPECT_EQ(program.find("turned"), std::string::npos) << program;
+  EXPECT_EQ(program.find("map("), std::string::npos) << program;
+}
+
 }  // namespace
 }  // namespace hone::expert
