@@ -165,6 +165,9 @@ class SuiteTest(unittest.TestCase):
         document = json.loads(out)
         self.assertEqual(document["stop"], "interrupted")
         self.assertEqual(len(document["rows"]), 4)
+        self.assertGreater(document["seconds"], 0, "of the helping that was interrupted, too")
+        self.assertGreaterEqual(document["rows"][0]["attempts"], 1)
+        self.assertEqual(document["rows"][3]["failure"], "not looked at: interrupted")
 
 
 if __name__ == "__main__":

@@ -269,7 +269,7 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   use.wall_s = session.count() * static_cast<double>(use.devices);
 
   std::vector<SuiteRow> rows;
-  for (const Standing& standing : outcome.standings) rows.push_back(RowOf(standing));
+  for (const Standing& standing : outcome.standings) rows.push_back(RowOf(standing, outcome.stop));
   if (const std::string csv = call.Text("csv"); !csv.empty()) HONE_TRY(WriteFileAtomically(csv, SuiteCsv(rows)));
   nlohmann::json document = SuiteDocument(rows);
   document["helpings"] = HelpingsOf(problems, ledger);

@@ -206,12 +206,24 @@ Result<Imported> ImportOnce(const SuiteServe& how, const SuiteProblem& problem) 
   return Imported{"", "import: " + WhyNot(heard, Json::parse(heard.output, nullptr, false))};
 }
 
-// What the store has of the run: its attempts' seconds, and the times that steer.
+// What the table's row is made of. Sources are in the store.
+std::string TableDocument(Json document) {
+  if (document.contains("best") && document["best"].is_object()) {
+    Json& best = document["best"];
+    if (best.value("kind", "") == "program") best["kernels"] = KernelsOf(best.value("source", ""));
+    best.erase("source");
+  }
+  return JsonText(document);
+}
+
+// What the store has of the run: its attempts, their seconds, and the times that steer.
 Result<void> ReadRun(const std::string& store_path, const Portion& portion, Helping& helping) {
   Store store = HONE_TRY(Store::OpenExisting(store_path));
+  helping.attempts = 0;
   int accepted = 0;
   for (const AttemptRecord& attempt : HONE_TRY(store.Attempts(helping.run))) {
     if (!attempt.ended()) continue;
+    ++helping.attempts;
     helping.attempts_s += static_cast<double>(attempt.ended_ms - attempt.started_ms) / 1000;
     if (attempt.median_us <= 0) continue;
     if (++accepted == 1) helping.before_us = attempt.median_us;
@@ -280,7 +292,12 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
     helping.seconds = SecondsSince(begun) - waited_s;
     return helping;
   };
-  const Imported imported = HONE_TRY(ImportOnce(how, problem));
+  const auto maybe = ImportOnce(how, problem);
+  if (!maybe && maybe.error().kind == ErrorKind::kInterrupted) {
+    helping.interrupted = true;
+    return failed("interrupted");
+  }
+  const Imported imported = HONE_TRY(maybe);
   if (!imported.failure.empty()) return failed(imported.failure);
   const double earlier_s = portion.last != nullptr ? portion.last->attempts_s : 0;
   // A run's time limit is one over all its sessions.
@@ -304,7 +321,7 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
                                          : Listen(std::move(argv), limit_s > 0 ? limit_s + kGraceS : 0, how));
   waited_s = heard.waited_s;
   const double session_s = SecondsSince(started) - waited_s;
-  if (InterruptFlag()) return Fail(ErrorKind::kInterrupted, "interrupted");
+  if (InterruptFlag() && how.slurm) return Fail(ErrorKind::kInterrupted, "interrupted");  // its job goes on
   // A job's store holds this problem's run alone; where it named none, it spent nothing.
   if (how.slurm) {
     HONE_TRY(CountSpent(folder + "/runs.sqlite", "", helping));
@@ -312,6 +329,13 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
     HONE_TRY(CountSpent(how.store, heard.run, helping));
   }
   Json document = Json::parse(heard.output, nullptr, false);
+  if (InterruptFlag()) {
+    helping.interrupted = true;
+    helping.run = heard.run;
+    if (!helping.run.empty() && !ReadRun(how.store, portion, helping)) helping.run.clear();  // nothing was tried
+    if (document.is_object() && document.contains("best")) helping.document = TableDocument(document);
+    return failed("interrupted");
+  }
   if (heard.too_long) return failed(fmt::format("not done within {:.0f} s", limit_s + kGraceS));
   if (!document.is_object() || document.contains("error") || heard.exit.signal != 0)
     return failed(WhyNot(heard, document));
@@ -320,23 +344,17 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
 
   if (how.measured && document.contains("device") && document["device"].is_object())
     how.measured(document["device"].value("held_s", 0.0), document["device"].value("evaluating_s", 0.0));
-  helping.attempts = document.value("attempts", 0);
   helping.won = document.value("faster", false);
   if (document.contains("run") && document["run"].is_string()) helping.run = document["run"];
   if (document.contains("bound_us") && document["bound_us"].is_number()) helping.bound_us = document["bound_us"];
   if (helping.run.empty()) return failed(document.value("stop", "nothing was judged"));
   if (how.slurm) helping.run = HONE_TRY(TakeOver(folder + "/runs.sqlite", how.store, helping.run));
   HONE_TRY(ReadRun(how.store, portion, helping));
+  helping.attempts = document.value("attempts", 0);
   const std::string cause = document.value("stop_cause", "");
   helping.ended = cause == "limit" || cause == "nothing-left";
   helping.withheld = cause == "withheld";
-  // Sources are in the store.
-  if (document.contains("best") && document["best"].is_object()) {
-    Json& best = document["best"];
-    if (best.value("kind", "") == "program") best["kernels"] = KernelsOf(best.value("source", ""));
-    best.erase("source");
-  }
-  helping.document = JsonText(document);
+  helping.document = TableDocument(document);
   // What an earlier session spent on attempts of this helping before it was killed counts as well.
   const double search_s = document.value("search_s", 0.0);
   const double attempts_s = std::max(0.0, helping.attempts_s - earlier_s);

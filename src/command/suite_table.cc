@@ -106,6 +106,19 @@ std::string AllcloseText(const std::optional<bool>& allclose, const char* unknow
   return !allclose ? unknown : *allclose ? "yes" : "no";
 }
 
+// Of the first baseline without a ratio: the cell is "-", and the reason stands at the row's end.
+std::string WhyNoRatio(const Json& timing, const SuiteRow& row) {
+  for (const auto& one : timing.is_object() ? timing.value("against", Json::array()) : Json::array()) {
+    const std::string name = one.is_object() ? one.value("baseline", "") : "";
+    if (name.empty() || row.speedups.contains(name)) continue;
+    for (const char* key : {"wrong", "disturbed"}) {
+      if (one.contains(key) && one[key].is_string() && one[key] != "")
+        return fmt::format("no ratio to {}: {}", name, one[key].get<std::string>());
+    }
+  }
+  return "";
+}
+
 std::string Ratio(double value) { return value > 0 ? fmt::format("{:.2f}", value) : "-"; }
 
 }  // namespace
@@ -119,17 +132,20 @@ std::map<std::string, int> KernelsOf(const std::string& source) {
   return kernels;
 }
 
-SuiteRow RowOf(const Standing& standing) {
+SuiteRow RowOf(const Standing& standing, std::string_view stop) {
   SuiteRow row;
   row.name = standing.problem.name;
   row.group = standing.problem.group;
   row.helpings = standing.helpings;
-  row.seconds = standing.seconds;
-  if (!standing.last) {
-    row.failure = "the time was spent before it was looked at";
+  row.seconds = standing.seconds + (standing.cut ? standing.cut->seconds : 0);
+  if (!standing.last && !standing.cut) {
+    row.failure = fmt::format("not looked at: {}", stop);
     return row;
   }
-  const Helping& last = *standing.last;
+  // What an interrupt ended stands for the problem where it had got further than the helpings before.
+  const bool further = standing.cut && (!standing.last || !standing.cut->document.empty());
+  Helping last = further ? *standing.cut : *standing.last;
+  if (further && standing.last) last.failure = standing.last->failure;
   row.run = last.run;
   row.attempts = last.attempts;
   row.failure = last.failure;
@@ -164,6 +180,9 @@ SuiteRow RowOf(const Standing& standing) {
   }
   row.honest = Number(document.value("honest", Json::object()), "speedup");
   if (row.best_us <= 0 && row.failure.empty()) row.failure = "it was accepted and not timed";
+  row.no_ratio = WhyNoRatio(timing, row);
+  if (row.no_ratio.empty() && row.solved() && !document.value("confirmed", true))
+    row.no_ratio = "not confirmed on fresh inputs";
   return row;
 }
 
@@ -198,11 +217,12 @@ Json SuiteDocument(const std::vector<SuiteRow>& rows) {
         {{"group", group.name}, {"problems", group.problems}, {"solved", group.solved}, {"over", std::move(over)}});
   }
   for (const SuiteRow& row : rows) {
-    Json line = {
-        {"name", row.name},         {"group", row.group},       {"run", row.run},           {"attempts", row.attempts},
-        {"helpings", row.helpings}, {"seconds", row.seconds},   {"solved", row.solved()},   {"faster", row.faster},
-        {"best_us", row.best_us},   {"bound_us", row.bound_us}, {"speedups", row.speedups}, {"honest", row.honest},
-        {"flags", row.flags},       {"failure", row.failure},   {"kind", row.kind},         {"kernels", row.kernels}};
+    Json line = {{"name", row.name},         {"group", row.group},       {"run", row.run},
+                 {"attempts", row.attempts}, {"helpings", row.helpings}, {"seconds", row.seconds},
+                 {"solved", row.solved()},   {"faster", row.faster},     {"best_us", row.best_us},
+                 {"bound_us", row.bound_us}, {"speedups", row.speedups}, {"honest", row.honest},
+                 {"flags", row.flags},       {"failure", row.failure},   {"kind", row.kind},
+                 {"kernels", row.kernels},   {"no_ratio", row.no_ratio}};
     line["allclose"] = row.allclose ? Json(*row.allclose) : Json(nullptr);
     for (const char* key : {"best_us", "bound_us", "honest"}) {
       if (line[key] == 0) line[key] = nullptr;
@@ -247,6 +267,7 @@ std::string SuiteMarkdown(const std::vector<SuiteRow>& rows) {
                         of_bound ? fmt::format("{:.0f} %", 100 * row.bound_us / row.best_us) : "-");
     for (const std::string& name : columns) text += fmt::format(" {} |", Ratio(SpeedUp(row, name)));
     std::string remark = fmt::format("{}", fmt::join(row.flags, ", "));
+    if (!row.no_ratio.empty()) remark += (remark.empty() ? "" : "; ") + row.no_ratio;
     if (!row.failure.empty()) remark += (remark.empty() ? "" : "; ") + ("not solved: " + row.failure);
     text += fmt::format(" {} | {} | {} | {} |\n", AllcloseText(row.allclose, "-"), KernelsText(row.kernels),
                         row.attempts, Cell(remark));
@@ -267,7 +288,7 @@ std::string SuiteCsv(const std::vector<SuiteRow>& rows) {
     for (const std::string& name : baselines) text += "," + number(SpeedUp(row, name));
     text += fmt::format(",{},{},{},{},{},{}\n", number(row.honest), AllcloseText(row.allclose, ""),
                         CsvCell(KernelsText(row.kernels)), CsvCell(fmt::format("{}", fmt::join(row.flags, " "))),
-                        CsvCell(row.failure), row.run);
+                        CsvCell(row.failure.empty() ? row.no_ratio : row.failure), row.run);
   }
   return text;
 }

@@ -25,11 +25,13 @@ struct SuiteRow {
   std::map<std::string, int> kernels;      // of the best program: how many statements of a family; empty for others
   std::vector<std::string> flags;          // kinds
   std::string failure;                     // why it has no result; empty: it has one
+  std::string no_ratio;                    // why a ratio of it is not known, or not confirmed
 
   bool solved() const { return failure.empty() && best_us > 0; }
 };
 
-SuiteRow RowOf(const Standing& standing);
+// `stop`: why the suite ended.
+SuiteRow RowOf(const Standing& standing, std::string_view stop);
 
 // Geometric means and counts of the solved rows of a group over one baseline.
 struct SuiteMean {

@@ -45,6 +45,8 @@ Standing Solved(const std::string& name, const std::string& group, double eager,
   return standing;
 }
 
+SuiteRow Row(const Standing& standing) { return RowOf(standing, "the 90 s are spent"); }
+
 std::vector<SuiteRow> Rows() {
   Standing bad;
   bad.problem = {.key = "b", .name = "l1/bad", .group = "l1", .path = "bad"};
@@ -52,12 +54,12 @@ std::vector<SuiteRow> Rows() {
   bad.last->failure = "line 3, \"x\": no | such operator";
   Standing unseen;
   unseen.problem = {.key = "u", .name = "l2/unseen", .group = "l2", .path = "unseen"};
-  return {RowOf(Solved("l1/a", "l1", 2, 8)),
-          RowOf(Solved("l1/b", "l1", 0.5, 2)),
-          RowOf(bad),
-          RowOf(Solved("l2/c", "l2", 4, 4)),
-          RowOf(unseen),
-          RowOf(Solved("l2/flat", "l2", 100, 900, {"zero"}))};
+  return {Row(Solved("l1/a", "l1", 2, 8)),
+          Row(Solved("l1/b", "l1", 0.5, 2)),
+          Row(bad),
+          Row(Solved("l2/c", "l2", 4, 4)),
+          Row(unseen),
+          Row(Solved("l2/flat", "l2", 100, 900, {"zero"}))};
 }
 
 TEST(SuiteTableTest, MeansAreGeometricAndFlaggedProblemsAreApart) {
@@ -78,15 +80,53 @@ TEST(SuiteTableTest, MeansAreGeometricAndFlaggedProblemsAreApart) {
 }
 
 TEST(SuiteTableTest, ADisturbedRatioIsNotCounted) {
-  const auto groups = GroupsOf({RowOf(Solved("a", "g", 0, 3)), RowOf(Solved("b", "g", 2, 3))});
+  const auto groups = GroupsOf({Row(Solved("a", "g", 0, 3)), Row(Solved("b", "g", 2, 3))});
   EXPECT_EQ(groups[0].over.at("eager").problems, 1);
   EXPECT_EQ(groups[0].over.at("naive").problems, 2);
+}
+
+TEST(SuiteTableTest, WhyARatioIsNotKnownStandsInItsRow) {
+  Standing standing = Solved("a", "g", 2, 3);
+  Json document = Json::parse(standing.last->document);
+  document["best"]["timing"]["against"][0] = {
+      {"baseline", "eager"}, {"speedup", nullptr}, {"disturbed", "its rounds took 96 us to 15 ms"}};
+  standing.last->document = document.dump();
+  const SuiteRow row = Row(standing);
+  EXPECT_EQ(row.no_ratio, "no ratio to eager: its rounds took 96 us to 15 ms");
+  EXPECT_NE(SuiteMarkdown({row}).find("| 8 | no ratio to eager: its rounds took 96 us to 15 ms |"), std::string::npos);
+  EXPECT_NE(SuiteCsv({row}).find(",no ratio to eager: its rounds took 96 us to 15 ms,"), std::string::npos);
+  document["best"]["timing"]["against"].erase(0);
+  document["confirmed"] = false;
+  standing.last->document = document.dump();
+  EXPECT_EQ(Row(standing).no_ratio, "not confirmed on fresh inputs");
+}
+
+TEST(SuiteTableTest, WhatAnInterruptEndedIsARowWithItsAttempts) {
+  Standing standing = Solved("a", "g", 2, 3);
+  Standing first;
+  first.problem = standing.problem;
+  first.cut = standing.last;
+  first.cut->attempts = 2;
+  first.cut->seconds = 7;
+  first.cut->failure = "interrupted";
+  const SuiteRow row = RowOf(first, "interrupted");
+  EXPECT_EQ(row.failure, "interrupted");
+  EXPECT_EQ(row.attempts, 2);
+  EXPECT_EQ(row.seconds, 7);
+  EXPECT_GT(row.best_us, 0);
+  Standing unseen;
+  unseen.problem = standing.problem;
+  EXPECT_EQ(RowOf(unseen, "interrupted").failure, "not looked at: interrupted");
+  // What was solved before stays solved.
+  standing.cut = first.cut;
+  EXPECT_TRUE(RowOf(standing, "interrupted").solved());
+  EXPECT_EQ(RowOf(standing, "interrupted").attempts, 2);
 }
 
 TEST(SuiteTableTest, AFailureIsARowWithItsReason) {
   const std::vector<SuiteRow> rows = Rows();
   EXPECT_FALSE(rows[2].solved());
-  EXPECT_EQ(rows[4].failure, "the time was spent before it was looked at");
+  EXPECT_EQ(rows[4].failure, "not looked at: the 90 s are spent");
   const std::string text = SuiteMarkdown(rows), csv = SuiteCsv(rows);
   EXPECT_NE(text.find("| l1/bad | - | - | - | - | - | - |  | 0 | not solved: line 3, \"x\": no / such operator |"),
             std::string::npos)
@@ -110,7 +150,7 @@ TEST(SuiteTableTest, AFailureIsARowWithItsReason) {
 }
 
 TEST(SuiteTableTest, WhatIsLessAccurateIsNotAmongTheFastestAsAccurate) {
-  SuiteRow row = RowOf(Solved("a", "g", 3, 4));
+  SuiteRow row = Row(Solved("a", "g", 3, 4));
   row.baselines.emplace_back("eager_tf32");
   row.speedups["eager_tf32"] = row.honest = 0.5;
   const auto groups = GroupsOf({row});
@@ -125,7 +165,7 @@ TEST(SuiteTableTest, ALoopNestIsSaidToBeOne) {
   document["best"].erase("kernels");
   document["loop_nest"] = true;
   standing.last->document = document.dump();
-  EXPECT_EQ(RowOf(standing).kernels, (std::map<std::string, int>{{"loop nests", 1}}));
+  EXPECT_EQ(Row(standing).kernels, (std::map<std::string, int>{{"loop nests", 1}}));
 }
 
 TEST(SuiteTableTest, NothingAcceptedIsSaid) {
@@ -133,7 +173,7 @@ TEST(SuiteTableTest, NothingAcceptedIsSaid) {
   standing.problem.name = "a";
   standing.last = Helping{};
   standing.last->document = R"({"flags": [], "attempts": 3})";
-  EXPECT_EQ(RowOf(standing).failure, "no attempt was accepted");
+  EXPECT_EQ(Row(standing).failure, "no attempt was accepted");
 }
 
 }  // namespace

@@ -252,6 +252,12 @@ Result<SuiteOutcome> RunSuite(const std::vector<SuiteProblem>& problems, SuiteLe
       continue;
     }
     Helping made = HONE_TRY(std::move(helping));
+    if (made.interrupted) {
+      outcome.stop = "interrupted";
+      outcome.seconds += made.seconds;
+      standing.cut = std::move(made);
+      continue;
+    }
     made.problem = standing.problem.key;
     made.number = portion.number;
     made.device = portion.device;

@@ -52,7 +52,7 @@ struct Portion {
 };
 
 // Makes a helping: `problem`, `number` are filled in after it. What is wrong with the problem is Helping::failure; an
-// error ends the suite, kInterrupted without a row for what was in work.
+// error ends the suite. So does an interrupt: Helping::interrupted with what there was, or kInterrupted.
 using Serve = std::function<Result<Helping>(const SuiteProblem&, const Portion&)>;
 
 struct SuiteHooks {
@@ -69,6 +69,7 @@ struct SuiteHooks {
 struct Standing {
   SuiteProblem problem;
   std::optional<Helping> last;  // nothing: it had no helping
+  std::optional<Helping> cut;   // the one that an interrupt ended
   int helpings = 0;
   double gained = 0, began_with = 0;  // sums of ln, over its helpings
   double seconds = 0;                 // of all of them
@@ -94,7 +95,7 @@ std::optional<std::size_t> NextHelping(const std::vector<Standing>& standings, c
 
 struct SuiteOutcome {
   std::vector<Standing> standings;  // in the order of the problems
-  double seconds = 0;               // that all helpings took
+  double seconds = 0;               // that all helpings took, with those that an interrupt ended
   std::string stop;                 // why it ended, one line
   bool complete = false;            // each problem has a row
   bool interrupted = false;

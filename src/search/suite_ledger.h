@@ -21,15 +21,16 @@ struct Helping {
   double bound_us = 0;    // 0 = not known
   double seconds = 0;     // that it took, all sessions together
   double attempts_s = 0;  // of the problem's attempts, with those of earlier helpings
-  std::int64_t tokens = 0;  // that language models took of its run, over all helpings
-  double dollars = 0;       // what that cost, as far as it is known
-  bool withheld = false;    // more attempts need more of these than it might take
-  bool ended = false;       // more attempts would bring nothing: at the bound, or nothing is left to try
-  bool won = false;         // faster than its baseline, confirmed
-  std::string failure;      // why there is no result, one line; empty: there is one
-  std::string run;          // in the store; empty where there is none
-  std::string device;       // that it was made on, where the suite was given several; else empty
-  std::string document;     // JSON: what is told of the problem; the table's rows are made of the latest
+  std::int64_t tokens = 0;   // that language models took of its run, over all helpings
+  double dollars = 0;        // what that cost, as far as it is known
+  bool withheld = false;     // more attempts need more of these than it might take
+  bool ended = false;        // more attempts would bring nothing: at the bound, or nothing is left to try
+  bool won = false;          // faster than its baseline, confirmed
+  std::string failure;       // why there is no result, one line; empty: there is one
+  std::string run;           // in the store; empty where there is none
+  std::string device;        // that it was made on, where the suite was given several; else empty
+  std::string document;      // JSON: what is told of the problem; the table's rows are made of the latest
+  bool interrupted = false;  // it did not come to its end: never in the ledger, the same helping is made again
 };
 
 class SuiteLedger {

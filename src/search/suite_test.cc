@@ -187,6 +187,33 @@ TEST_F(SuiteTest, TheTimeIsSharedAmongThoseNotLookedAtAndSpentOnce) {
   EXPECT_EQ(shares.size(), 5u) << "more time goes on";
 }
 
+TEST_F(SuiteTest, WhatAnInterruptEndedIsToldAndNotInTheLedger) {
+  std::atomic<bool> interrupt = false;
+  const SuiteOutcome outcome = Run({Named("a"), Named("b")}, {.attempts = 8, .helping = 8, .seconds = 100},
+                                   [&](const SuiteProblem&, const Portion&) -> Result<Helping> {
+                                     interrupt = true;
+                                     Helping helping = Of(9, 5, 1, 2, 30);
+                                     helping.interrupted = true;
+                                     return helping;
+                                   },
+                                   {.interrupt = &interrupt, .retry_failures = false});
+  EXPECT_TRUE(outcome.interrupted);
+  EXPECT_EQ(outcome.seconds, 30);
+  ASSERT_TRUE(outcome.standings[0].cut);
+  EXPECT_EQ(outcome.standings[0].cut->attempts, 2);
+  EXPECT_FALSE(outcome.standings[0].last);
+  EXPECT_FALSE(outcome.complete);
+  int made = 0;  // the same helping is made again
+  const SuiteOutcome again = Run({Named("a"), Named("b")}, {.attempts = 8, .helping = 8, .seconds = 100},
+                                 [&](const SuiteProblem&, const Portion& portion) -> Result<Helping> {
+                                   ++made;
+                                   EXPECT_EQ(portion.number, 1);
+                                   return Of(9, 5, 1, 8, 30);
+                                 });
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(again.seconds, 60);
+}
+
 TEST_F(SuiteTest, AnInterruptLeavesNoRowOfWhatWasInWork) {
   std::atomic<bool> interrupt = false;
   const SuiteOutcome outcome = Run({Named("a"), Named("b")}, {.attempts = 2, .helping = 2},
