@@ -129,6 +129,14 @@ class SuiteTest(unittest.TestCase):
         many = ("--suite", str(self.root / "suite"), "--store", str(self.root / "runs.sqlite"))
         self.assertIn("and each problem is measured on cores of its own", failure(*many, "--at-once", "100000"))
         self.assertEqual(failure(*many, "--devices", "all"), "hone: --devices is of --target cuda")
+        for words, said in ((("--search", "gredy"), "gredy"), (("--proposer", "exprt"), "exprt"), (("--tools", "no/where"), "no/where"),
+                            (("--baseline", "eagr"), "--baseline eagr: what can be timed on cpu is naive, eager, compile"),
+                            (("--target", "gpu"), "--target gpu"), (("--memory", "yes"), "--memory yes"),
+                            (("--objective", "speed"), "speed"), (("--index", "x"), "--index"),
+                            (("--proposer", "model:x", "--models", str(self.root / "no.toml")), "no.toml"),
+                            (("--csv", "/proc/no/x.csv"), "--csv: cannot ")):
+            self.assertIn(said, failure(*many, *words))
+        self.assertFalse((self.root / "runs.sqlite-suites").exists(), "nothing was begun")
         empty = self.root / "empty"
         empty.mkdir()
         self.assertIn("no problem is there", failure("--suite", str(empty)))

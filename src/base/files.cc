@@ -25,6 +25,12 @@ tl::unexpected<Error> FailErrno(std::string_view what, const std::string& path, 
               fmt::format("cannot {} {}: {}", what, path, std::strerror(code)));
 }
 
+// Nobody else's name, of this process or another.
+std::string TemporaryBeside(const std::string& path) {
+  static std::atomic<unsigned> counter{0};
+  return fmt::format("{}.{}.{}.tmp", path, getpid(), counter++);
+}
+
 // A descriptor that is closed on every way out. Close() is for the writer, who must know whether it worked.
 struct Descriptor {
   int fd;
@@ -81,9 +87,7 @@ Result<std::string> ReadFile(const std::string& path) {
 Result<void> WriteFileAtomically(const std::string& path, std::string_view content) {
   const std::string folder = fs::path(path).parent_path().string();
   if (!folder.empty()) HONE_TRY(MakeDirectories(folder));
-
-  static std::atomic<unsigned> counter{0};
-  const std::string temporary = fmt::format("{}.{}.{}.tmp", path, getpid(), counter++);
+  const std::string temporary = TemporaryBeside(path);
   Descriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (file.fd < 0) return FailErrno("write", path, errno);
   if (!WriteAll(file.fd, content) || fsync(file.fd) != 0 || !file.Close() ||
@@ -96,6 +100,25 @@ Result<void> WriteFileAtomically(const std::string& path, std::string_view conte
   // so.
   const Descriptor directory(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.fd >= 0) (void)fsync(directory.fd);
+  return {};
+}
+
+Result<void> CheckWritable(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return FailErrno("write", path, EISDIR);
+  // Where its folder is missing, whether one can be made in the nearest that is there.
+  fs::path there = fs::path(path).parent_path();
+  const bool folder = there.empty() || fs::exists(there, ignored);
+  while (!there.empty() && !fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
+  const std::string probe = TemporaryBeside((there.empty() ? fs::path(".") : there) / fs::path(path).filename());
+  if (!folder) {
+    if (mkdir(probe.c_str(), 0777) != 0) return FailErrno("write", path, errno);
+    rmdir(probe.c_str());
+    return {};
+  }
+  const Descriptor file(open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file.fd < 0) return FailErrno("write", path, errno);
+  unlink(probe.c_str());
   return {};
 }
 

@@ -15,6 +15,9 @@ Result<std::string> ReadFile(const std::string& path);
 // rename. Creates missing directories. Two writers at once: one of them wins whole.
 Result<void> WriteFileAtomically(const std::string& path, std::string_view content);
 
+// Fails as WriteFileAtomically would now, and leaves nothing behind: before minutes of work that end in that file.
+Result<void> CheckWritable(const std::string& path);
+
 // Writes all of it to a descriptor that waits; false with errno where it cannot.
 bool WriteAll(int descriptor, std::string_view content);
 

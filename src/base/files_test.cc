@@ -40,6 +40,23 @@ TEST(FilesTest, FilesThatStateNoSizeAreReadWhole) {
   EXPECT_GT(ReadFile("/proc/self/status").value_or("").size(), 100u);
 }
 
+TEST(FilesTest, WhetherAFileCanBeWrittenIsKnownBefore) {
+  const auto folder = TempDirectory::Create("files-test");
+  ASSERT_TRUE(folder) << folder.error().message;
+  EXPECT_TRUE(CheckWritable(folder->path() + "/file"));
+  EXPECT_TRUE(CheckWritable(folder->path() + "/new/folder/file"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder->path())) << "nothing is left behind";
+  ASSERT_TRUE(WriteFileAtomically(folder->path() + "/file", "old"));
+  EXPECT_TRUE(CheckWritable(folder->path() + "/file"));
+  EXPECT_EQ(ReadFile(folder->path() + "/file").value_or("?"), "old");
+  for (const std::string& path :
+       {folder->path(), folder->path() + "/file/below", std::string("/proc/no/x"), std::string("/proc/x")}) {
+    const auto writable = CheckWritable(path);
+    ASSERT_FALSE(writable) << path;
+    EXPECT_EQ(writable.error().message.substr(0, 13 + path.size()), "cannot write " + path);
+  }
+}
+
 TEST(FilesTest, AFailedWriteLeavesTheOldContent) {
   const auto folder = TempDirectory::Create("files-test");
   ASSERT_TRUE(folder);

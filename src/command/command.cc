@@ -51,6 +51,16 @@ Answer::Answer(const nlohmann::json& document, std::string text_for_people, Exit
     // Names of files and compiler output need not be UTF-8; a document has to be.
     : json(JsonText(document, 2)), text(std::move(text_for_people)), code(exit_code) {}
 
+Answer AnswerWithFile(nlohmann::json document, std::string text, ExitCode code, const std::string& path,
+                      std::string_view content) {
+  if (const auto written = WriteFileAtomically(path, content); !written) {
+    document["unwritten"] = written.error().message;
+    text += fmt::format("{}unwritten {}\n", text.empty() || text.ends_with('\n') ? "" : "\n", written.error().message);
+    code = ExitCode::kFailed;
+  }
+  return Answer(document, std::move(text), code);
+}
+
 Answer Answer::FromJsonText(std::string json_document, std::string text_for_people, ExitCode exit_code) {
   Answer answer;
   answer.json = std::move(json_document);
@@ -147,6 +157,9 @@ Result<void> VerbCall::FindFiles() const {
   }
   for (const Option& option : verb_->options) {
     if (option.reads && Has(option.name)) HONE_TRY(find(fmt::format("--{}", option.name), option.name));
+    if (!option.writes || !Has(option.name)) continue;
+    const auto writable = CheckWritable(Text(option.name));
+    if (!writable) return Usage(*verb_, fmt::format("--{}: {}", option.name, writable.error().message));
   }
   return {};
 }

@@ -59,6 +59,7 @@ struct Option {
   std::string_view otherwise = "";      // the value when it is not given; "" reads as "", 0 or false
   std::optional<double> at_least = {};  // numbers only
   bool reads = false;                   // it names a file or a folder, which has to be there
+  bool writes = false;                  // it names a file that is written at the end, and has to be writable now
   bool repeats = false;                 // may be given several times
   // What it may be, when that is a row of a table with its parameters: ChoicesOf<AllStrategies>.
   std::vector<ChoiceHelp> (*choices)() = nullptr;
@@ -94,6 +95,11 @@ struct Answer {
  private:
   Answer() = default;
 };
+
+// With a file that is written last. Where that fails the answer is told all the same, with the reason as `unwritten`
+// and as its last line, and is ExitCode::kFailed.
+Answer AnswerWithFile(nlohmann::json document, std::string text, ExitCode code, const std::string& path,
+                      std::string_view content);
 
 // Where a verb says how far it is. A surface implements it; the command line's is in cli/. Progress and Note come from
 // one thread at a time, stages from any.
@@ -146,7 +152,7 @@ class VerbCall {
  private:
   VerbCall(const Verb& verb, Listener& listener) : verb_(&verb), listener_(&listener) {}
   Result<void> Add(std::string_view name, ValueType type, std::optional<double> at_least, std::string value);
-  Result<void> FindFiles() const;  // those that arguments name and that have to be there
+  Result<void> FindFiles() const;  // those that arguments name and that have to be there, or writable
   std::string_view Default(std::string_view name) const;
   const Verb* verb_;
   Listener* listener_;

@@ -33,6 +33,7 @@ constexpr Option kOptions[] = {
      .at_least = 1},
     {.name = "time", .type = ValueType::kReal, .value = "S", .help = "seconds", .at_least = 0},
     {.name = "output", .letter = 'o', .value = "PATH", .help = "where to write"},
+    {.name = "table", .value = "FILE", .help = "rows", .writes = true},
     {.name = "fresh", .type = ValueType::kFlag, .help = "forget what was"},
     kStoreOption};
 constexpr Verb kVerb{.name = "try", .doc = "tries", .positionals = kPositionals, .options = kOptions};
@@ -47,6 +48,19 @@ std::string ErrorOf(std::vector<std::string> arguments) {
   if (call) return "no error";
   EXPECT_EQ(call.error().kind, ErrorKind::kUsage);
   return call.error().message;
+}
+
+TEST(CommandTest, WhatCannotBeWrittenIsSaidBeforeAnythingIsDone) {
+  EXPECT_EQ(ErrorOf({"p.json", "--table", "/proc/no/x.csv"}).substr(0, 40), "--table: cannot write /proc/no/x.csv: No");
+  EXPECT_EQ(ErrorOf({"p.json", "--output", "/proc/no/x.csv"}), "no error");
+}
+
+TEST(CommandTest, AnAnswerIsToldThoughItsFileCannotBeWritten) {
+  const Answer answer = AnswerWithFile({{"rows", 2}}, "a table", ExitCode::kDone, "/proc/no/x.csv", "1,2");
+  EXPECT_EQ(answer.code, ExitCode::kFailed);
+  EXPECT_EQ(answer.text.substr(0, 18), "a table\nunwritten ");
+  EXPECT_NE(answer.json.find("\"rows\": 2"), std::string::npos) << answer.json;
+  EXPECT_NE(answer.json.find("\"unwritten\": \"cannot "), std::string::npos) << answer.json;
 }
 
 TEST(CommandTest, ArgumentsAreReadByName) {

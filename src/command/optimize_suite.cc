@@ -15,6 +15,7 @@
 #include "base/process.h"
 #include "base/sha256.h"
 #include "command/import_ahead.h"
+#include "command/run_options.h"
 #include "command/suite_list.h"
 #include "command/suite_serve.h"
 #include "command/suite_table.h"
@@ -181,6 +182,7 @@ std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outco
 
 Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   const std::string path = call.Text("suite");
+  HONE_TRY(CheckBeforeRuns(call, HONE_TRY(ReadRunOptions(call))));
   const std::vector<SuiteProblem> problems = HONE_TRY(ListSuite(path, call.Text("only")));
   SuiteServe serve;
   serve.program = OwnPath();
@@ -270,7 +272,6 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
 
   std::vector<SuiteRow> rows;
   for (const Standing& standing : outcome.standings) rows.push_back(RowOf(standing, outcome.stop));
-  if (const std::string csv = call.Text("csv"); !csv.empty()) HONE_TRY(WriteFileAtomically(csv, SuiteCsv(rows)));
   nlohmann::json document = SuiteDocument(rows);
   document["helpings"] = HelpingsOf(problems, ledger);
   document["suite"] = path;
@@ -289,7 +290,9 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   document["signature"] = outcome.signature;
   const bool all = std::ranges::all_of(rows, [](const SuiteRow& row) { return row.faster; });
   const ExitCode code = outcome.interrupted ? ExitCode::kInterrupted : all ? ExitCode::kDone : ExitCode::kNo;
-  return Answer(document, SuiteMarkdown(rows) + Summary(rows, outcome, budget.seconds, use), code);
+  const std::string text = SuiteMarkdown(rows) + Summary(rows, outcome, budget.seconds, use);
+  if (!call.Has("csv")) return Answer(document, text, code);
+  return AnswerWithFile(std::move(document), text, code, call.Text("csv"), SuiteCsv(rows));
 }
 
 }  // namespace hone

@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::string_view kModes[] = {"eager", "compile"};
 constexpr int kRuns = 5;
-constexpr std::size_t kMostLines = 12, kKernelColumns = 76;
+constexpr std::size_t kMostProfileLines = 12, kKernelColumns = 76;
 
 TorchProfile AskProfile(OutsideProcess& process, const std::string& mode) {
   TorchProfile profile;
@@ -98,13 +98,13 @@ std::string Describe(const std::vector<TorchProfile>& profiles, double bound_us)
         profile.kernels.size(), profile.kernels.size() == 1 ? "" : "s",
         bound_us > 0 ? fmt::format("; {:.2f} times the bound of {:.3g} us", busy / bound_us, bound_us) : std::string());
     text += fmt::format("{:>10} {:>7} {:>6}\n", "us", "share", "calls");
-    for (std::size_t i = 0; i < std::min(kMostLines, profile.kernels.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(kMostProfileLines, profile.kernels.size()); ++i) {
       const TorchKernel& kernel = profile.kernels[i];
       text += fmt::format("{:10.2f} {:5.1f} % {:6.3g}  {}\n", kernel.us, busy > 0 ? 100 * kernel.us / busy : 0,
                           kernel.calls, kernel.name.substr(0, kKernelColumns));
     }
-    if (profile.kernels.size() > kMostLines)
-      text += fmt::format("  and {} more\n", profile.kernels.size() - kMostLines);
+    if (profile.kernels.size() > kMostProfileLines)
+      text += fmt::format("  and {} more\n", profile.kernels.size() - kMostProfileLines);
   }
   return text;
 }

@@ -56,7 +56,7 @@ constexpr Option kOptions[] = {
      .help = "of problems: threads that kernels may use (default: all cores)",
      .at_least = 1},
     {.name = "python", .value = "PATH", .help = "of problems: interpreter with PyTorch, for .py files"},
-    {.name = "svg", .value = "FILE", .help = "draw the arms' curves and differences there"},
+    {.name = "svg", .value = "FILE", .help = "draw the arms' curves and differences there", .writes = true},
 };
 
 // The tables of a folder, or else its problems.
@@ -228,10 +228,10 @@ Result<Answer> RunIt(VerbCall& call) {
   }
   call.Stage("");
   const Compared compared = CompareArms(problems, budget.attempts);
-  if (call.Has("svg"))
-    HONE_TRY(WriteFileAtomically(call.Text("svg"), DrawSvg(arms, compared, problems.size(), call.Int("seeds"))));
-  return Answer(Document(arms, compared, problems),
-                Text(arms, compared, problems.size(), call.Int("seeds"), budget.attempts));
+  const std::string text = Text(arms, compared, problems.size(), call.Int("seeds"), budget.attempts);
+  if (!call.Has("svg")) return Answer(Document(arms, compared, problems), text);
+  return AnswerWithFile(Document(arms, compared, problems), text, ExitCode::kDone, call.Text("svg"),
+                        DrawSvg(arms, compared, problems.size(), call.Int("seeds")));
 }
 
 }  // namespace
@@ -261,7 +261,8 @@ HONE_ROW(Verb){
     .json =
         "problems[]; arms[]: arm, search, quality, anytime, reached, to_95_attempts and to_95_seconds (0 = never),\n"
         "attempts, seconds, curve[] (quality after each attempt), by_problem[] (quality at the end), against (the\n"
-        "first arm: quality and anytime, each with ratio, low, high, p, wins, losses, equal); searches[]: problem,\n"
+        "first arm: quality and anytime, each with ratio, low, high, p, wins, losses, equal); "
+        "unwritten (why there is no --svg); searches[]: problem,\n"
         "best_us, arm, seed, stop, attempts[]: candidate, us (0 = refused), best_us, seconds (since the search "
         "began),\n"
         "change (of the attempt before), rule, promised, brought",

@@ -42,7 +42,7 @@ constexpr Option kOptions[] = {
     {.name = "attempt", .type = ValueType::kInteger, .value = "N", .help = "another attempt of the run", .at_least = 1},
     {.name = "all", .type = ValueType::kFlag, .help = "each accepted attempt of the run in a line"},
     {.name = "tools", .value = "WHO", .help = kAdvisersHelp, .otherwise = "on"},
-    {.name = "svg", .value = "FILE", .help = "draw the roofline there"},
+    {.name = "svg", .value = "FILE", .help = "draw the roofline there", .writes = true},
     kStoreOption,
 };
 

@@ -13,6 +13,7 @@
 #include "command/optimize_suite.h"
 #include "command/outcome_text.h"
 #include "command/run_note.h"
+#include "command/run_options.h"
 #include "command/run_session.h"
 #include "command/start.h"
 #include "command/target.h"
@@ -161,7 +162,7 @@ constexpr Option kOptions[] = {
      .help = "suite: attempts before another problem's turn; --budget is of each problem",
      .otherwise = "8",
      .at_least = 1},
-    {.name = "csv", .value = "FILE", .help = "suite: write its rows here, too"},
+    {.name = "csv", .value = "FILE", .help = "suite: write its rows here, too", .writes = true},
     {.name = "retry", .type = ValueType::kFlag, .help = "suite: try again what failed in an earlier session"},
     {.name = "executor",
      .value = "NAME",
@@ -187,8 +188,6 @@ constexpr Option kOptions[] = {
      .otherwise = "0",
      .at_least = 0},
 };
-
-constexpr double kSlower = 0.02;  // more than two timings of one kernel differ, less than anybody waits for
 
 constexpr std::string_view kPrepared = "the run is prepared, and its proposer is asked elsewhere";
 
@@ -232,48 +231,13 @@ Answer OutOfTime(VerbCall& call) {
                 text, ExitCode::kNo);
 }
 
-Result<bool> WantsMemory(VerbCall& call) {
-  const std::string word = call.Text("memory");
-  if (word != "on" && word != "off") return Fail(ErrorKind::kUsage, fmt::format("--memory {}: it is on or off", word));
-  return word == "on";
-}
-
-Result<Objective> ObjectiveOf(VerbCall& call) {
-  const std::string measure = call.Text("objective");
-  if (!call.Has("slower")) return Objective::Choose(measure, kSlower);
-  if (measure == Name(Measure::kTime))
-    return Fail(ErrorKind::kUsage, "--slower is of --objective energy and edp: of time the fastest wins");
-  const double percent = call.Real("slower");
-  if (percent > 100) return Fail(ErrorKind::kUsage, fmt::format("--slower {}: it is a percentage up to 100", percent));
-  return Objective::Choose(measure, percent / 100);
-}
-
-// The name of a CounterSet; empty: nothing is counted.
-Result<std::string> ProfileOf(VerbCall& call, const Advisers& advisers, bool cuda) {
-  if (!call.Has("profile")) return cuda && advisers.expert_acts() ? std::string(Name(CounterSet::kStandard)) : "";
-  const std::string set = call.Text("profile");
-  if (set == "none") return std::string();
-  if (set != "triage" && set != "standard")
-    return Fail(ErrorKind::kUsage, fmt::format("--profile {}: it is none, triage or standard", set));
-  if (!cuda) return Fail(ErrorKind::kUsage, "--profile is of --target cuda: nothing is counted on the processor");
-  return set;
-}
-
 Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point begun, TimeLimit* limit) {
-  const bool cuda = HONE_TRY(WantsCuda(call));
-  for (const char* name : {"devices", "jobs"}) {
-    const bool given = name == std::string_view("jobs") ? call.Int(name) > 0 : !call.Text(name).empty();
-    if (given && !cuda) return Fail(ErrorKind::kUsage, fmt::format("--{} is of --target cuda", name));
-  }
-  const auto strategy = HONE_TRY(ChooseStrategy(call.Text("search")));
-  const auto chosen = HONE_TRY(ChosenProposers::Parse(call.Text("proposer")));
-  const Objective objective = HONE_TRY(ObjectiveOf(call));
-  const Advisers advisers = HONE_TRY(call.Has("tools") ? Advisers::Parse(call.Text("tools")) : Advisers{});
-  const std::string profile = HONE_TRY(ProfileOf(call, advisers, cuda));
-  const std::string index = HONE_TRY(IndexFor(call, chosen));
+  const RunOptions options = HONE_TRY(ReadRunOptions(call));
+  const bool cuda = options.cuda, memory = options.memory;
+  const Objective& objective = options.objective;
+  const Advisers& advisers = options.advisers;
   std::optional<Proposal> start;
   if (call.Has("start")) start = HONE_TRY(LoadStart(call.Text("start"), cuda));
-  const bool memory = HONE_TRY(WantsMemory(call));
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
                                            {.python = call.Text("python"),
                                             .torch = !call.Flag("no-torch"),
@@ -296,11 +260,11 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   }
   SearchSettings settings;
   settings.run.seed = static_cast<std::uint64_t>(call.Int("seed"));
-  settings.run.search = strategy.Identity();
-  settings.run.proposer = chosen.Identity();
+  settings.run.search = options.strategy.Identity();
+  settings.run.proposer = options.proposers.Identity();
   settings.run.objective = objective;
   settings.run.tools = advisers;
-  settings.run.profile = profile;
+  settings.run.profile = options.profile;
   if (start) settings.run.start = start->candidate.Identity();
   settings.start = std::move(start);
   settings.run.memory = memory;
@@ -329,18 +293,18 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   if (memory) winners = HONE_TRY(PastWinners(store, opened.record));
   std::unique_ptr<Proposer> proposer;
   if (call.Flag("prepare")) {
-    proposer = std::make_unique<AskedElsewhere>(chosen.pace(), std::string(kPrepared));
+    proposer = std::make_unique<AskedElsewhere>(options.proposers.pace(), std::string(kPrepared));
   } else {
-    proposer = HONE_TRY(chosen.Make({.graph = bench.graph,
-                                     .machine = bench.machine,
-                                     .learned = advised ? &learned : nullptr,
-                                     .recalled = memory ? &recalled : nullptr,
-                                     .saving = objective.NeedsEnergy() ? Saving::kEnergy : Saving::kTime,
-                                     .models = call.Text("models"),
-                                     .ledger = ledger.get(),
-                                     .advisers = advisers,
-                                     .index = index,
-                                     .winners = std::move(winners)}));
+    proposer = HONE_TRY(options.proposers.Make({.graph = bench.graph,
+                                                .machine = bench.machine,
+                                                .learned = advised ? &learned : nullptr,
+                                                .recalled = memory ? &recalled : nullptr,
+                                                .saving = objective.NeedsEnergy() ? Saving::kEnergy : Saving::kTime,
+                                                .models = call.Text("models"),
+                                                .ledger = ledger.get(),
+                                                .advisers = advisers,
+                                                .index = options.index,
+                                                .winners = std::move(winners)}));
   }
   call.Note(RunNote(opened.record.id, opened.resumed));
 
@@ -434,7 +398,7 @@ HONE_ROW(Verb){
         "(of each baseline, and of the fastest: geomean, problems, slower); rows[]: name, group, run, attempts, "
         "helpings, "
         "seconds, solved, faster, best_us, bound_us, speedups, honest, allclose, kernels (statements by family), "
-        "flags[], failure, no_ratio (why one is not known), kind",
+        "flags[], failure, no_ratio (why one is not known), kind; unwritten (why there is no --csv)",
     .no =
         "nothing was accepted, nothing was shown to be faster than the baseline and than --start, or there was no time "
         "to confirm it; "

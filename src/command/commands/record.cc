@@ -31,7 +31,8 @@ constexpr Option kOptions[] = {
     {.name = "out",
      .letter = 'o',
      .value = "FILE",
-     .help = "the table (default: PROBLEM.jsonl, by the problem's name)"},
+     .help = "the table (default: PROBLEM.jsonl, by the problem's name)",
+     .writes = true},
     {.name = "budget",
      .type = ValueType::kInteger,
      .value = "N",
@@ -134,18 +135,15 @@ Result<Answer> RunIt(VerbCall& call) {
   }));
   table.head.processor = bench.machine.processor;
   const std::string path = call.Has("out") ? call.Text("out") : bench.problem.name + ".jsonl";
-  HONE_TRY(WriteFileAtomically(path, ToLines(table)));
-  const nlohmann::json document = Document(table, path);
+  nlohmann::json document = Document(table, path);
   const std::string text = fmt::format(
       "{}: {} of {} candidates that were offered are measured, {} of them accepted, in {:.0f} s; the fastest takes "
       "{}\n",
       path, document["candidates"].get<int>(), document["offered"].get<int>(), document["accepted"].get<int>(),
       document["seconds"].get<double>(), TimeText(table.best_us));
   const bool interrupted = outcome.stop.cause == Stop::Cause::kInterrupt;
-  return Answer(document, text,
-                interrupted          ? ExitCode::kInterrupted
-                : table.best_us == 0 ? ExitCode::kNo
-                                     : ExitCode::kDone);
+  const ExitCode code = interrupted ? ExitCode::kInterrupted : table.best_us == 0 ? ExitCode::kNo : ExitCode::kDone;
+  return AnswerWithFile(std::move(document), text, code, path, ToLines(table));
 }
 
 }  // namespace
@@ -166,7 +164,8 @@ HONE_ROW(Verb){
     .options = kOptions,
     .json =
         "table (the file), problem, candidates (measured), accepted, rounds, offered (with what was offered twice),\n"
-        "best_us (0 = none), seconds (that trying them took), stop (why it went no further)",
+        "best_us (0 = none), seconds (that trying them took), stop (why it went no further), unwritten (why the table "
+        "is not there)",
     .no = "nothing was accepted",
     .run = RunIt};
 
