@@ -191,7 +191,8 @@ std::optional<std::string> Names::View(int buffer, Shape extents, std::vector<st
   const auto natural = DenseStrides(extents);
   for (std::size_t d = 0; d < extents.size(); ++d) dense &= extents[d] == 1 || strides[d] == natural[d];
   if (dense && extents == value.shape) return value.name;
-  if (extents.empty()) {
+  // What is read by its name alone may be a scalar, which a result without dimensions sees, too.
+  if (extents.empty() && broadcast == Broadcast::kForbidden) {
     extents = {1};
     strides = {1};
   }

@@ -40,6 +40,18 @@ TEST(NestedFoldsTest, TakenBackRowsAreCopied) {
   EXPECT_NE(program.find("rows = nest"), std::string::npos) << program;
 }
 
+TEST(NestTest, AScalarMayReadAnElementOfARowAndStayAFold) {
+  const std::string program = WrittenText(R"({"hone_problem": 1, "name": "scalar", "tensors": [
+  {"name": "x", "shape": [4096], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "w", "shape": [9], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "y", "shape": [], "dtype": "f32", "role": "output"}],
+ "graph": [{"op": "aten.amax.default", "args": {"self": "%x", "dim": [0]}, "outputs": ["largest"]},
+  {"op": "aten.select.int", "args": {"self": "%w", "dim": 0, "index": 5}, "outputs": ["fifth"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%largest", "other": "%fifth"}, "outputs": ["y"]}]})");
+  EXPECT_NE(program.find("= w: [] strides [] offset 5"), std::string::npos) << program;
+  EXPECT_NE(program.find("y = reduce max(x) over [0]"), std::string::npos) << program;
+}
+
 // Pairs of numbers, turned and laid side by side again, are a row in two dimensions more than what is made of them has.
 TEST(NestTest, WhatIsMadeOfPairsIsMadeWhereTheyAre) {
   const std::string program = WrittenText(R"({"hone_problem": 1, "name": "pairs", "tensors": [
