@@ -215,6 +215,17 @@ TEST_F(ImportTest, CountsAreOfSoManyValuesAsTheFileSays) {
   }
 }
 
+TEST_F(ImportTest, ANumberThatIsAssignedIsNoParameter) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;
+    const auto problem = Imported(Module("pass", "y = x.clone()\n        y[x < 0] = 0.5\n        return y"), python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(problem->tensors.size(), 2u);
+    EXPECT_EQ(Ops(*problem), "aten.lt.Scalar aten.full.default aten.index_put.default");
+  }
+}
+
 // One kernel of PyTorch's, of which nothing but sums over rows that are looked up is wanted.
 TEST_F(ImportTest, BagsOfRowsAreTakenApart) {
   NEEDS_TORCH();

@@ -224,6 +224,15 @@ def export_old(built):
     return module, function.sources(weights, module), results_of_graph(module)
 
 
+def made_of_a_number(writer, value, tensor):
+    """Whether a constant is one number, as in x[x < 0] = 0: that is part of the graph, and no parameter."""
+    if tensor.dim() > 0 or isinstance(tensor, FakeTensor) or tensor.dtype not in DTYPES or tensor.is_complex():
+        return False
+    writer.calls.append(("aten.full.default", {"size": [], "fill_value": writer.argument(tensor.item()), "dtype": DTYPES[tensor.dtype]},
+                         [value], None))
+    return True
+
+
 def trace(built):
     with recurrences_whole(), counting_refused(), composites_written():
         module, sources, outputs = (export_once(built) or export_new(built)) if NEW else export_old(built)
@@ -242,14 +251,15 @@ def trace(built):
                 inputs[what] = value
             elif kind == "weight":
                 weights[what] = value
-            else:
+            elif not made_of_a_number(writer, value, what):
                 constants.append((value, what))
             writer.cells[node] = Cell(value_or_pair(writer, value))
         elif node.op == "get_attr":
             tensor = getattr(module, node.target)
             node.meta.setdefault("val", tensor)
             value = Value("constant", tensor)
-            constants.append((value, tensor))
+            if not made_of_a_number(writer, value, tensor):
+                constants.append((value, tensor))
             writer.cells[node] = Cell(value_or_pair(writer, value))
         elif node.op == "call_function":
             if node.target is operator.getitem:
