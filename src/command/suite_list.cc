@@ -8,11 +8,13 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string_view>
 
 #include "base/files.h"
 #include "base/sha256.h"
+#include "problem/problem.h"
 
 namespace hone {
 namespace {
@@ -60,6 +62,29 @@ SuiteProblem ProblemAt(const fs::path& path, const fs::path& root) {
   return problem;
 }
 
+// The file that a problem.json was imported from; empty: it says none, or it cannot be read.
+std::string SourceOf(const std::string& json) {
+  const auto problem = LoadProblem(json);
+  if (!problem) return "";
+  const auto source = problem->provenance.find("source");
+  return source == problem->provenance.end() ? "" : source->second;
+}
+
+// `hone import --shrink` writes its problem.json and the cut file side by side: they are one problem, the .json.
+void LeaveOutSources(std::vector<SuiteProblem>& problems) {
+  std::set<std::string> sources;
+  for (const SuiteProblem& one : problems) {
+    std::error_code ignored;
+    fs::path file = one.path;
+    if (file.extension() != ".json") continue;
+    for (const char* kind : {".py", ".pt2"}) {
+      file.replace_extension(kind);
+      if (fs::exists(file, ignored) && fs::equivalent(SourceOf(one.path), file, ignored)) sources.insert(file.string());
+    }
+  }
+  std::erase_if(problems, [&](const SuiteProblem& one) { return sources.contains(one.path); });
+}
+
 Result<std::vector<SuiteProblem>> OfFolder(const fs::path& folder) {
   std::vector<SuiteProblem> problems;
   std::error_code failed;
@@ -76,6 +101,7 @@ Result<std::vector<SuiteProblem>> OfFolder(const fs::path& folder) {
   if (failed) return Fail(ErrorKind::kIo, fmt::format("--suite {}: {}", folder.string(), failed.message()));
   std::sort(problems.begin(), problems.end(),
             [](const SuiteProblem& a, const SuiteProblem& b) { return Before(a.path, b.path); });
+  LeaveOutSources(problems);
   return problems;
 }
 

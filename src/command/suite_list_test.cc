@@ -37,6 +37,21 @@ TEST_F(SuiteListTest, AFolderIsItsProblemsByTheNumbersInTheirNames) {
             (std::vector<std::string>{"level1:level1/9_a", "level1:level1/10_b", "level2:level2/1_c", top + ":top"}));
 }
 
+TEST_F(SuiteListTest, AProblemBesideTheFileThatItIsOfStandsForBoth) {
+  Write("small.py", "a model");
+  Write("small.json", R"({"hone_problem": 1, "name": "small", "contract": "fp32", "provenance": {"source": "small.py"},
+    "tensors": [{"name": "x", "shape": [8], "dtype": "f32", "role": "input", "generator": {"kind": "normal", "mean": 0,
+                 "deviation": 1}}, {"name": "y", "shape": [8], "dtype": "f32", "role": "output"}],
+    "graph": [{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}]})");
+  const auto problems = ListSuite(folder_.path());
+  ASSERT_TRUE(problems) << problems.error().message;
+  ASSERT_EQ(problems->size(), 1u);
+  EXPECT_EQ(problems->front().path, folder_.path() + "/small.json");
+  // Another problem of that name is a mistake.
+  Write("small.json", R"({"hone_problem": 1, "name": "other"})");
+  EXPECT_NE(Failure(folder_.path()).find("have one name"), std::string::npos);
+}
+
 TEST_F(SuiteListTest, ACheckoutOfKernelBenchIsItsProblemsAndOnlySomeMayBeMeant) {
   for (const char* name : {"KernelBench/level1/1_a.py", "KernelBench/level2/1_b.py", "KernelBench/level2/12_c.py",
                            "src/harness.py", "results/one.json"})

@@ -79,7 +79,8 @@ struct Problem {
   std::vector<Tensor> tensors;  // inputs, parameters and outputs, each group in call order
   std::vector<Node> nodes;      // in an order in which every value is made before it is used
   Precision contract = Precision::kTorch;
-  std::map<std::string, std::string> provenance;  // source (path of the .py file), source_sha256, importer, torch, ...
+  // source (path of the .py file: in a problem.json from its folder, in memory from ours), source_sha256, importer, ...
+  std::map<std::string, std::string> provenance;
   std::string folder;  // where problem.json lay: FromFile paths are relative to it; not part of the identity
 
   std::vector<const Tensor*> Inputs() const;  // role input and parameter, in the order of a module's arguments

@@ -369,6 +369,12 @@ Result<Problem> LoadProblem(const std::string& path) {
   const auto text = HONE_TRY(ReadFile(path));
   auto problem = HONE_TRY(ParseProblem(text, path));
   problem.folder = std::filesystem::path(path).parent_path().string();
+  // Its file is named from the problem's folder; older ones name it from where they were imported.
+  if (const auto source = problem.provenance.find("source"); source != problem.provenance.end()) {
+    std::error_code ignored;
+    const auto beside = (std::filesystem::path(problem.folder) / source->second).lexically_normal();
+    if (std::filesystem::exists(beside, ignored)) source->second = beside.string();
+  }
   return problem;
 }
 

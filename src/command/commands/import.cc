@@ -48,13 +48,27 @@ std::string ValuesPath(const std::string& problem_path) {
   return fs::path(problem_path).replace_extension(".safetensors").string();
 }
 
+fs::path Absolute(const fs::path& path) {
+  std::error_code ignored;
+  return fs::absolute(path.empty() ? fs::path(".") : path, ignored).lexically_normal();
+}
+
+// The file that the problem is of: from the problem's folder where it lies in there or below, so that both can move;
+// else by its whole path. No folder: the text may lie anywhere.
+void NameSource(const std::optional<fs::path>& folder, Problem& problem) {
+  const auto source = problem.provenance.find("source");
+  if (source == problem.provenance.end()) return;
+  const fs::path file = Absolute(source->second);
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return;  // of another machine, say
+  const fs::path below = folder ? file.lexically_relative(Absolute(*folder)) : fs::path();
+  source->second = below.empty() || *below.begin() == ".." ? file.string() : below.string();
+}
+
 // Files that the problem names keep being found from the folder that it is written to.
 void MoveTo(const fs::path& folder, Problem& problem) {
-  const auto absolute = [](const fs::path& path) {
-    std::error_code ignored;
-    return fs::absolute(path.empty() ? fs::path(".") : path, ignored).lexically_normal();
-  };
-  const fs::path to = absolute(folder), from = absolute(problem.folder);
+  NameSource(folder, problem);
+  const fs::path to = Absolute(folder), from = Absolute(problem.folder);
   for (Tensor& tensor : problem.tensors) {
     auto* file = std::get_if<FromFile>(&tensor.generator);
     if (file && fs::path(file->path).is_relative()) {
@@ -138,6 +152,7 @@ Result<Answer> RunImport(VerbCall& call) {
 
   if (output.empty()) {
     // Nobody knows where the text will lie: paths have to hold anywhere.
+    NameSource(std::nullopt, problem);
     for (Tensor& tensor : problem.tensors) {
       auto* values = std::get_if<FromFile>(&tensor.generator);
       if (!values || fs::path(values->path).is_absolute()) continue;

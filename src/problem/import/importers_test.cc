@@ -50,6 +50,20 @@ class ImportersTest : public ::testing::Test {
   std::unique_ptr<TempDirectory> folder_;
 };
 
+TEST_F(ImportersTest, AProblemFindsItsFileFromItsOwnFolder) {
+  const auto problem = [](const std::string& source) {
+    return R"({"hone_problem": 1, "name": "small", "contract": "fp32", "provenance": {"source": ")" + source + R"("},
+      "tensors": [{"name": "x", "shape": [8], "dtype": "f32", "role": "input", "generator": {"kind": "normal", "mean": 0,
+                   "deviation": 1}}, {"name": "y", "shape": [8], "dtype": "f32", "role": "output"}],
+      "graph": [{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}]})";
+  };
+  Write("p/small.py", "a model");
+  Write("p/small.json", problem("small.py"));
+  Write("p/old.json", problem("p/small.py"));
+  EXPECT_EQ(Imported("p/small.json").value().provenance.at("source"), Path("p/small.py"));
+  EXPECT_EQ(Imported("p/old.json").value().provenance.at("source"), "p/small.py") << "from where it was imported";
+}
+
 constexpr char kDefinition[] = R"({
   "name": "scaled_rms_d64",
   "axes": {"n": {"type": "var"}, "d": {"type": "const", "value": 64},
