@@ -32,6 +32,22 @@ std::string_view FirstPiece(std::span<const Parameter> declared, std::string_vie
   return words;
 }
 
+// "root" of "0.2,root=3"; all of it where it names nothing.
+std::string_view NameIn(std::string_view piece) {
+  const std::size_t end = piece.find('=');
+  if (end == std::string_view::npos) return piece;
+  const std::size_t comma = piece.rfind(',', end);
+  return piece.substr(comma == std::string_view::npos ? 0 : comma + 1,
+                      end - (comma == std::string_view::npos ? 0 : comma + 1));
+}
+
+// No number begins so: it is a name that nobody knows.
+bool IsMisnamed(const Parameter& first, std::string_view name) {
+  const bool number = first.type == Parameter::Type::kInteger || first.type == Parameter::Type::kReal;
+  return number && !name.empty() && std::isalpha(static_cast<unsigned char>(name.front())) && name != "nan" &&
+         name != "inf";
+}
+
 std::string Limits(const Parameter& one) {
   const std::string_view kind = one.type == Parameter::Type::kInteger ? "a whole number" : "a number";
   if (one.at_most < std::numeric_limits<double>::max())
@@ -83,9 +99,13 @@ Result<Parameters> Parameters::Parse(std::string_view who, std::span<const Param
   while (!words.empty()) {
     const std::string_view piece = FirstPiece(declared, words);
     const Parameter* named = Named(declared, piece);
-    if (!named && (declared.empty() || !given.empty())) {
-      return Fail(ErrorKind::kUsage, declared.empty() ? fmt::format("{} takes no parameters, so not '{}'", who, piece)
-                                                      : fmt::format("{} has no parameter '{}'", who, piece));
+    if (!named && declared.empty())
+      return Fail(ErrorKind::kUsage, fmt::format("{} takes no parameters, so not '{}'", who, piece));
+    if (const std::string_view name = NameIn(piece); !named && (!given.empty() || IsMisnamed(declared.front(), name))) {
+      std::vector<std::string_view> names;
+      for (const Parameter& one : declared) names.push_back(one.name);
+      return Fail(ErrorKind::kUsage, fmt::format("{} has no parameter '{}'{}; known are {}", who, name,
+                                                 DidYouMean(name, names), fmt::join(names, ", ")));
     }
     const Parameter& one = named ? *named : declared.front();
     const std::string_view value = named ? piece.substr(one.name.size() + 1) : piece;

@@ -56,7 +56,9 @@ TEST(ParametersTest, BadWordsGiveOneLine) {
   EXPECT_EQ(message("plain:3"), "strategy plain takes no parameters, so not '3'");
   EXPECT_EQ(message("epsilon:2"), "strategy epsilon: epsilon is a number from 0 to 1, not '2'");
   EXPECT_EQ(message("epsilon:nan"), "strategy epsilon: epsilon is a number from 0 to 1, not 'nan'");
-  EXPECT_EQ(message("epsilon:0.2,root=3"), "strategy epsilon: epsilon is a number from 0 to 1, not '0.2,root=3'");
+  EXPECT_EQ(message("epsilon:0.2,root=3"), "strategy epsilon has no parameter 'root'; known are epsilon, throttle");
+  EXPECT_EQ(message("epsilon:throtle=3"),
+            "strategy epsilon has no parameter 'throtle'; did you mean 'throttle'?; known are epsilon, throttle");
   EXPECT_EQ(message("epsilon:throttle=0"), "strategy epsilon: throttle is a whole number from 1 on, not '0'");
   EXPECT_EQ(message("epsilon:throttle=2.5"), "strategy epsilon: throttle is a whole number from 1 on, not '2.5'");
   EXPECT_EQ(message("epsilon:0.2,epsilon=0.3"), "strategy epsilon: epsilon is given twice");

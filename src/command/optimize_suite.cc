@@ -16,6 +16,7 @@
 #include "base/sha256.h"
 #include "command/import_ahead.h"
 #include "command/run_options.h"
+#include "command/store_words.h"
 #include "command/suite_list.h"
 #include "command/suite_serve.h"
 #include "command/suite_table.h"
@@ -158,7 +159,7 @@ nlohmann::json HelpingsOf(const std::vector<SuiteProblem>& problems, const Suite
 }
 
 std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outcome, double limit_s,
-                    const DeviceUse& use) {
+                    const DeviceUse& use, const std::string& store) {
   const auto count = [&](auto&& is) { return std::count_if(rows.begin(), rows.end(), is); };
   std::string text = fmt::format("\n{} problems: {} solved, {} confirmed to be faster than their baseline\n",
                                  rows.size(), count([](const SuiteRow& row) { return row.solved(); }),
@@ -174,7 +175,8 @@ std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outco
   text += DeviceText(use);
   if (!outcome.complete) text += "next     the same command goes on; --time S is for all of its sessions\n";
   const auto best = std::ranges::find_if(rows, [](const SuiteRow& row) { return !row.run.empty(); });
-  if (best != rows.end()) text += fmt::format("next     {} show {}, say\n", ProgramAsTyped(), best->run);
+  if (best != rows.end())
+    text += fmt::format("next     {} show {}{}, say\n", ProgramAsTyped(), best->run, StoreWords(store));
   return text;
 }
 
@@ -290,7 +292,7 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   document["signature"] = outcome.signature;
   const bool all = std::ranges::all_of(rows, [](const SuiteRow& row) { return row.faster; });
   const ExitCode code = outcome.interrupted ? ExitCode::kInterrupted : all ? ExitCode::kDone : ExitCode::kNo;
-  const std::string text = SuiteMarkdown(rows) + Summary(rows, outcome, budget.seconds, use);
+  const std::string text = SuiteMarkdown(rows) + Summary(rows, outcome, budget.seconds, use, serve.store);
   if (!call.Has("csv")) return Answer(document, text, code);
   return AnswerWithFile(std::move(document), text, code, call.Text("csv"), SuiteCsv(rows));
 }

@@ -10,6 +10,7 @@
 #include "command/flags.h"
 #include "command/gaming.h"
 #include "command/start.h"
+#include "command/store_words.h"
 #include "propose/expert/expert.h"
 #include "search/loop.h"
 #include "search/objective.h"
@@ -177,7 +178,7 @@ nlohmann::json OutcomeDocument(const SearchOutcome& outcome, const Bound& bound,
 }
 
 std::string OutcomeText(const SearchOutcome& outcome, const Bound& bound, const DeviceModel& machine,
-                        const Objective& objective) {
+                        const std::string& store, const Objective& objective) {
   std::string text = fmt::format("{} on {} ({})\n", outcome.run.problem_name, machine.processor, WidthOf(machine));
   text += bound.us > 0 ? fmt::format("  bound    {}: {}\n", Microseconds(bound.us), bound.limited_by)
                        : fmt::format("  bound    {}\n", bound.why);
@@ -190,12 +191,12 @@ std::string OutcomeText(const SearchOutcome& outcome, const Bound& bound, const 
                                : std::string();
   text +=
       fmt::format("  search   {} attempts{}, then stopped: {}\n", outcome.tree.attempts(), rate, outcome.stop.reason);
-  const std::string hone = ProgramAsTyped();
+  const std::string hone = ProgramAsTyped(), in_store = StoreWords(store);
   const Evaluation* best = Winning(outcome);
   if (!best) {
     text += StartText(outcome) + CaughtText(CaughtIn(outcome, bound), "  caught   ");
-    return text + fmt::format("  best     none: no attempt was accepted\n  next     {} show {}, which says why\n", hone,
-                              outcome.run.id);
+    return text + fmt::format("  best     none: no attempt was accepted\n  next     {} show {}{}, which says why\n",
+                              hone, outcome.run.id, in_store);
   }
   if (best->timing) text += TimingText(outcome, *best->timing, bound);
   text += StartText(outcome);
@@ -211,8 +212,9 @@ std::string OutcomeText(const SearchOutcome& outcome, const Bound& bound, const 
   for (const auto& line : best->how->certificate) text += fmt::format("  certified {}\n", line);
   text += CaughtText(CaughtIn(outcome, bound), "  caught   ");
   if (IsWin(outcome))
-    return text + fmt::format("  next     {0} show {1} best; {0} export {1} -o DIR\n", hone, outcome.run.id);
-  return text + NoWinText(outcome) + fmt::format("  next     {} show {} best\n", hone, outcome.run.id);
+    return text +
+           fmt::format("  next     {0} show {1} best{2}; {0} export {1} -o DIR{2}\n", hone, outcome.run.id, in_store);
+  return text + NoWinText(outcome) + fmt::format("  next     {} show {} best{}\n", hone, outcome.run.id, in_store);
 }
 
 }  // namespace hone

@@ -22,6 +22,6 @@ bool IsWin(const SearchOutcome& outcome);
 nlohmann::json OutcomeDocument(const SearchOutcome& outcome, const Bound& bound, const DeviceModel& machine,
                                const std::string& store, std::size_t lanes);
 std::string OutcomeText(const SearchOutcome& outcome, const Bound& bound, const DeviceModel& machine,
-                        const Objective& objective);
+                        const std::string& store, const Objective& objective);
 
 }  // namespace hone

@@ -9,6 +9,7 @@
 #include "base/date.h"
 #include "base/json_text.h"
 #include "command/flags.h"
+#include "command/store_words.h"
 #include "command/target.h"
 #include "diagnose/roofline.h"
 #include "graph/graph.h"
@@ -53,24 +54,15 @@ Result<std::string> RooflineText(const RunMaterial& material, const DeviceModel&
   return JsonText(ToJson(roofline));
 }
 
-// A word of a shell.
-std::string Shell(const std::string& word) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
-
 // A problem of a .py file is that file, of its folder; else the problem.json that an export has.
 std::string CommandOf(const RunMaterial& material, const RunSettings& settings) {
   const auto source = material.problem.provenance.find("source");
   const std::string file = source == material.problem.provenance.end()
                                ? std::string("problem.json")
                                : std::filesystem::path(source->second).filename().string();
-  std::string command = fmt::format("hone optimize {}", Shell(file));
+  std::string command = fmt::format("hone optimize {}", ShellWord(file));
   const auto option = [&](std::string_view name, const std::string& value) {
-    command += fmt::format(" --{} {}", name, Shell(value));
+    command += fmt::format(" --{} {}", name, ShellWord(value));
   };
   option("target", material.run.target);
   option("seed", std::to_string(settings.seed));

@@ -162,7 +162,8 @@ Answer AnswerOf(const RunSession& session, const SearchOutcome& outcome) {
                           {"evaluating_s", outcome.evaluated_s}};
   }
   document["pending"] = Pending(outcome.tree);
-  std::string text = OutcomeText(outcome, bench.bound, bench.machine, session.settings.run.objective);
+  std::string text =
+      OutcomeText(outcome, bench.bound, bench.machine, session.store.path(), session.settings.run.objective);
   if (const Spending spent = session.ledger.Total(); spent.calls > 0) {
     document["spent"] = ToDocument(spent);
     text += fmt::format("  spent    {} calls of language models: {}\n", spent.calls, Text(spent));

@@ -32,7 +32,14 @@ Result<DeviceModel> DeviceOfRun(const RunRecord& run) {
 }
 
 Result<DeviceModel> KnownDevice(VerbCall& call) {
-  if (!call.Has("device")) return KnownDevice(HONE_TRY(WantsCuda(call)));
+  if (!call.Has("device")) {
+    const bool cuda = HONE_TRY(WantsCuda(call));
+    if (cuda && !cuda::DescribeDevice()) {
+      call.Note(fmt::format("there is no CUDA device here: what is said is of {}; --device names another",
+                            TypicalDevice().processor));
+    }
+    return KnownDevice(cuda);
+  }
   if (call.Has("target") && !HONE_TRY(WantsCuda(call)))
     return Fail(ErrorKind::kUsage, "--device names a CUDA device: leave out --target cpu");
   return NamedDevice(call);

@@ -76,8 +76,9 @@ TEST(CompareTest, AnArmIsAStrategyAndWhatIsDifferentForIt) {
   EXPECT_EQ(message("greedy --time soon"), "arm 'greedy --time soon': 'soon' is no number");
   EXPECT_TRUE(message("greedy --tools nobody").starts_with("arm 'greedy --tools nobody': --tools"))
       << message("greedy --tools nobody");
-  EXPECT_EQ(message("greedy --seed 3"),
-            "arm 'greedy --seed 3': '--seed' is none of --budget, --time, --headroom, --idle");
+  EXPECT_EQ(
+      message("greedy --seed 3"),
+      "arm 'greedy --seed 3': '--seed' is none of --budget, --time, --headroom, --idle, --memory on, --tools WHO");
 }
 
 }  // namespace

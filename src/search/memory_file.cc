@@ -41,7 +41,8 @@ using Json = nlohmann::json;
 
 // More than anything of ours has: a piece is a few lines, a store leaves some thousands of lessons.
 constexpr std::size_t kLongestText = 20'000, kLongestLine = 100'000, kMostLines = 1'000'000;
-constexpr double kMostGain = 20;  // of a logarithm
+constexpr std::size_t kShown = 60;  // of what is wrong
+constexpr double kMostGain = 20;    // of a logarithm
 constexpr double kMostTimes = 1e9;
 
 // A proven record's settings are JSON in the store and an object here.
@@ -89,6 +90,20 @@ Result<void> CheckNumber(std::string_view what, double value, double low, double
   return Refuse(fmt::format("{} is {}, not of {} to {}", what, value, low, high));
 }
 
+// Names the field that is not as it should be.
+template <class Record>
+Result<Record> ReadRecord(const Json& json, const std::string& what) {
+  if (!json.is_object()) return Fail(ErrorKind::kCorrupt, fmt::format("{} is an object of its fields", what));
+  auto record = FromRecord<Record>(json, what);
+  if (record) return record;
+  for (const auto& [key, value] : json.items()) {
+    if (!FromRecord<Record>(Json{{key, value}}, what))
+      return Fail(ErrorKind::kCorrupt, fmt::format("{} of {} cannot be {}", JsonText(Json(key)).substr(0, kShown), what,
+                                                   JsonText(value).substr(0, kShown)));
+  }
+  return record;
+}
+
 template <class Record>
 Result<void> CheckWhose(const Record& record) {
   if (record.target != "cpu" && record.target != "cuda")
@@ -99,7 +114,7 @@ Result<void> CheckWhose(const Record& record) {
 }
 
 Result<ProvenRecord> ReadProven(const Json& json) {
-  ProvenLine line = HONE_TRY(FromRecord<ProvenLine>(json, "a proven piece"));
+  ProvenLine line = HONE_TRY(ReadRecord<ProvenLine>(json, "a proven piece"));
   if (line.record.piece.empty() || line.record.text.empty()) return Fail(ErrorKind::kCorrupt, "it lacks its piece");
   HONE_TRY(CheckWhose(line.record));
   HONE_TRY(CheckNumber("gain", line.record.gain, 1, kMostTimes));
@@ -109,7 +124,7 @@ Result<ProvenRecord> ReadProven(const Json& json) {
 }
 
 Result<LessonRecord> ReadLesson(const Json& json) {
-  LessonRecord lesson = HONE_TRY(FromRecord<LessonRecord>(json, "a lesson"));
+  LessonRecord lesson = HONE_TRY(ReadRecord<LessonRecord>(json, "a lesson"));
   HONE_TRY(CheckWhose(lesson));
   if (lesson.family.empty() || lesson.knob.empty()) return Fail(ErrorKind::kCorrupt, "it lacks its family or its knob");
   if (!ParseOutcome(lesson.outcome))
@@ -120,11 +135,12 @@ Result<LessonRecord> ReadLesson(const Json& json) {
   return lesson;
 }
 
-Result<void> ReadLine(std::string_view line, int number, MemoryFile& memory) try {
+Result<void> ReadLine(std::string_view line, int number, MemoryFile& memory) {
   if (line.size() > kLongestLine) return Refuse(fmt::format("it is longer than {} bytes", kLongestLine));
-  const Json json = Json::parse(line);
+  const Json json = Json::parse(line, nullptr, false);
+  if (!json.is_object()) return Refuse("it is no JSON object");
   if (number == 1) {
-    if (json.value("hone_memory", 0) != 1)
+    if (const auto version = json.find("hone_memory"); version == json.end() || *version != 1)
       return Refuse("the first line of what `hone memory` exports is {\"hone_memory\": 1}");
     return {};
   }
@@ -137,8 +153,6 @@ Result<void> ReadLine(std::string_view line, int number, MemoryFile& memory) try
     memory.lessons.push_back(HONE_TRY(ReadLesson(json["lesson"])));
   }
   return {};
-} catch (const Json::exception& error) {
-  return Fail(ErrorKind::kCorrupt, error.what());
 }
 
 }  // namespace

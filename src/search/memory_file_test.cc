@@ -52,7 +52,9 @@ TEST(MemoryFileTest, HostileFilesAreRefusedWithTheirLine) {
   EXPECT_NE(Refusal(R"({"lesson")", R"({"proven":{},"lesson")").find("m.jsonl:3: it is neither"), std::string::npos);
   EXPECT_NE(Refusal(R"({"hone_memory": 1})", R"({"hone_table": 1})").find("m.jsonl:1: the first line"),
             std::string::npos);
-  EXPECT_NE(Refusal(R"({"lesson")", "lesson").find("m.jsonl:3: "), std::string::npos);
+  EXPECT_EQ(Refusal(R"({"lesson")", "lesson"), "m.jsonl:3: it is no JSON object");
+  EXPECT_EQ(Refusal(R"("gain":0.25)", R"("gain":[0.25])"), "m.jsonl:3: 'gain' is a list, and no field is");
+  EXPECT_EQ(Refusal(R"("gain":0.25)", R"("gain":"much")"), "m.jsonl:3: \"gain\" of a lesson cannot be \"much\"");
   EXPECT_FALSE(ReadMemory("", "m.jsonl"));
 }
 

@@ -32,14 +32,15 @@ StoppedAt StopBy(const Budget& budget, const std::vector<StopPoint>& attempts, d
   return at;
 }
 
-Result<Budget> ParseBudget(std::string_view who, const std::string& words, const Budget& otherwise) {
+Result<Budget> ParseBudget(std::string_view who, const std::string& words, const Budget& otherwise,
+                           std::string_view also) {
   const auto usage = [&](const std::string& what) { return Fail(ErrorKind::kUsage, fmt::format("{}: {}", who, what)); };
   Budget budget = otherwise;
   std::istringstream stream(words);
   for (std::string word, text; stream >> word;) {
     const std::string name = word.starts_with("--") ? word.substr(2) : word;
     if (name != "budget" && name != "time" && name != "headroom" && name != "idle")
-      return usage(fmt::format("'{}' is none of --budget, --time, --headroom, --idle", word));
+      return usage(fmt::format("'{}' is none of --budget, --time, --headroom, --idle{}", word, also));
     if (!(stream >> text)) return usage(fmt::format("--{} needs a value", name));
     double value = 0;
     const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);

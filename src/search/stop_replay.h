@@ -29,7 +29,8 @@ struct StoppedAt {
 StoppedAt StopBy(const Budget& budget, const std::vector<StopPoint>& attempts, double bound);
 
 // "--budget 20 --time 60 --headroom 0.1 --idle 8", the dashes may be left out; what is not said is `otherwise`. kUsage
-// and a line that begins with `who`.
-Result<Budget> ParseBudget(std::string_view who, const std::string& words, const Budget& otherwise);
+// and a line that begins with `who`. `also`: what else its reader takes, for that line.
+Result<Budget> ParseBudget(std::string_view who, const std::string& words, const Budget& otherwise,
+                           std::string_view also = "");
 
 }  // namespace hone

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/check.h"
@@ -83,11 +86,24 @@ tl::unexpected<Error> Connection::Failure(std::string_view doing, int code) cons
                                          Mend(shown, words_->another)));
 }
 
+// How a file is opened that is there and that we may not write. What lies in its write-ahead log is read with it, where
+// there is one; else nobody is at work on it, and SQLite needs no file beside it.
+std::optional<std::string> OnlyReadable(const std::string& path) {
+  if (access(path.c_str(), R_OK) != 0 || access(path.c_str(), W_OK) == 0) return std::nullopt;
+  std::string uri = "file:";
+  for (const char c : std::filesystem::absolute(path).string())
+    uri += c == '?' || c == '#' || c == '%' ? fmt::format("%{:02X}", static_cast<unsigned>(c)) : std::string(1, c);
+  std::error_code none;
+  const auto log = std::filesystem::file_size(path + "-wal", none);
+  return uri + (none || log == 0 ? "?immutable=1" : "?mode=ro");
+}
+
 Result<Connection> Connection::Open(const std::string& path, IfAbsent if_absent, const DatabaseWords& words) {
-  const int flags =
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (if_absent == IfAbsent::kCreate ? SQLITE_OPEN_CREATE : 0);
+  const auto readable = if_absent == IfAbsent::kFail ? OnlyReadable(path) : std::nullopt;
+  const int flags = SQLITE_OPEN_NOMUTEX | (readable ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE) |
+                    (if_absent == IfAbsent::kCreate ? SQLITE_OPEN_CREATE : 0);
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  const int code = sqlite3_open_v2(readable ? readable->c_str() : path.c_str(), &raw, flags, nullptr);
   HONE_CHECK(raw != nullptr, "SQLite has no memory for a connection");
   Connection connection(std::unique_ptr<sqlite3, Close>(raw), path, words);
   if (code != SQLITE_OK) return connection.Failure("open", code);

@@ -102,10 +102,14 @@ Result<ProblemTraces> OverTable(VerbCall& call, const std::string& file, const s
   return ProblemTraces{.problem = table.head.problem, .best_us = table.best_us, .traces = std::move(traces)};
 }
 
+// Of one problem nothing can be drawn again.
+bool HasInterval(const Paired& paired) { return paired.above + paired.below + paired.equal > 1; }
+
 Json PairedJson(const Paired& paired) {
+  const bool interval = HasInterval(paired);
   return {{"ratio", std::exp(paired.mean)},
-          {"low", std::exp(paired.interval.low)},
-          {"high", std::exp(paired.interval.high)},
+          {"low", interval ? Json(std::exp(paired.interval.low)) : Json()},
+          {"high", interval ? Json(std::exp(paired.interval.high)) : Json()},
           {"p", paired.chance},
           {"wins", paired.above},
           {"losses", paired.below},
@@ -113,9 +117,11 @@ Json PairedJson(const Paired& paired) {
 }
 
 std::string PairedText(const Paired& paired) {
-  return fmt::format("{:.3f} [{:.3f}, {:.3f}]  {:<8.2g} {:>3}-{}-{}", std::exp(paired.mean),
-                     std::exp(paired.interval.low), std::exp(paired.interval.high), paired.chance, paired.above,
-                     paired.equal, paired.below);
+  const std::string interval = HasInterval(paired) ? fmt::format("[{:.3f}, {:.3f}]", std::exp(paired.interval.low),
+                                                                 std::exp(paired.interval.high))
+                                                   : "";
+  return fmt::format("{:.3f} {:<14}  {:<8.2g} {:>3}-{}-{}", std::exp(paired.mean), interval, paired.chance,
+                     paired.above, paired.equal, paired.below);
 }
 
 // "34 %".
@@ -261,7 +267,7 @@ HONE_ROW(Verb){
     .json =
         "problems[]; arms[]: arm, search, quality, anytime, reached, to_95_attempts and to_95_seconds (0 = never),\n"
         "attempts, seconds, curve[] (quality after each attempt), by_problem[] (quality at the end), against (the\n"
-        "first arm: quality and anytime, each with ratio, low, high, p, wins, losses, equal); "
+        "first arm: quality and anytime, each with ratio, low, high (null of one problem), p, wins, losses, equal); "
         "unwritten (why there is no --svg); searches[]: problem,\n"
         "best_us, arm, seed, stop, attempts[]: candidate, us (0 = refused), best_us, seconds (since the search "
         "began),\n"

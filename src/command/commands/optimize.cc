@@ -16,6 +16,7 @@
 #include "command/run_options.h"
 #include "command/run_session.h"
 #include "command/start.h"
+#include "command/store_words.h"
 #include "command/target.h"
 #include "command/workbench.h"
 #include "propose/joint.h"
@@ -191,13 +192,22 @@ constexpr Option kOptions[] = {
 
 constexpr std::string_view kPrepared = "the run is prepared, and its proposer is asked elsewhere";
 
+// What a run with --memory on begins with.
+std::string RecalledNote(const Recalled& recalled) {
+  if (recalled.empty()) return "memory: nothing is known of this problem's kernels on this device";
+  const std::size_t pieces = recalled.proven.size(), kinds = recalled.experience.kinds().size();
+  return fmt::format("memory: {} piece{} that won, lessons of {} kind{} of change", pieces, pieces == 1 ? "" : "s",
+                     kinds, kinds == 1 ? "" : "s");
+}
+
 // A run that is there, with nothing asked.
 Answer Prepared(const RunSession& session, const SearchOutcome& outcome) {
   const int pending = Pending(outcome.tree);
   const std::string hone = ProgramAsTyped(), run = outcome.run.id;
   std::string text = fmt::format("run {} is prepared; {} proposals wait\n{}", run, pending, StartText(outcome));
   text += fmt::format(
-      "  next     {0} propose {1} -n 8 asks its proposer, {0} evaluate {1} --pending tries what it said\n", hone, run);
+      "  next     {0} propose {1} -n 8{2} asks its proposer, {0} evaluate {1} --pending{2} tries what it said\n", hone,
+      run, StoreWords(session.store.path()));
   nlohmann::json document = {{"run", run},
                              {"problem", outcome.run.problem_name},
                              {"store", session.store.path()},
@@ -221,7 +231,8 @@ Answer OutOfTime(VerbCall& call) {
         "small.json\n",
         hone, path);
   }
-  text += fmt::format("  next     more time: {} optimize {} --time {:.0f}\n", hone, path, 4 * call.Real("time"));
+  text += fmt::format("  next     more time: {} optimize {} --time {:.0f}{}\n", hone, path, 4 * call.Real("time"),
+                      StoreWords(StorePath(call)));
   return Answer({{"run", nullptr},
                  {"problem", path},
                  {"attempts", 0},
@@ -288,6 +299,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   // As it was when the run began: what others found out since changes none of its decisions.
   const Learned learned = HONE_TRY(ParseLearned(opened.record.learned));
   const Recalled recalled = HONE_TRY(ParseRecalled(opened.record.recalled));
+  if (memory) call.Note(RecalledNote(recalled));
   const auto ledger = HONE_TRY(OpenLedger(store, opened.record.id, {settings.budget.tokens, settings.budget.dollars}));
   std::vector<PastWinner> winners;
   if (memory) winners = HONE_TRY(PastWinners(store, opened.record));

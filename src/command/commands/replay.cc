@@ -52,6 +52,8 @@ Result<Answer> RunIt(VerbCall& call) {
       "best       kept\n",
       run.id, whole.attempts, whole.seconds, TimeText(whole.best), "rule");
   for (const std::string& words : call.Has("stop") ? call.Texts("stop") : kUsual) {
+    if (words.find_first_not_of(' ') == std::string::npos)
+      return Fail(ErrorKind::kUsage, "--stop '': it is a rule: 'idle 8', 'headroom 0.1', 'budget 20', 'time 60'");
     const Budget budget = HONE_TRY(ParseBudget(fmt::format("--stop '{}'", words), words, all));
     const StoppedAt at = StopBy(budget, attempts, run.bound_us);
     const double kept = at.best > 0 ? whole.best / at.best : 0;

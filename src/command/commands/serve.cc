@@ -82,6 +82,9 @@ Result<Served> Serve(Store& store, const std::string& path, const std::string& s
 }
 
 Result<Answer> RunIt(VerbCall& call) {
+  constexpr std::int64_t kLastPort = 65535;
+  if (call.Int("port") > kLastPort)
+    return Fail(ErrorKind::kUsage, fmt::format("--port {}: ports are 0 to {}", call.Int("port"), kLastPort));
   const std::atomic<bool>& stop = call.CatchInterrupts();
   Store store = HONE_TRY(Store::OpenExisting(StorePath(call)));
   const PageServer server =
