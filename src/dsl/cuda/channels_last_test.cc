@@ -1,5 +1,6 @@
 #include "dsl/cuda/channels_last.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -56,9 +57,9 @@ TEST(ChannelsLastTest, OperandsAreCopiedAndTheEndWritesTheResultAsItHasToLie) {
 
 TEST(ChannelsLastTest, AWindowMayBeOneWide) {
   const Plan plan = PlanOf(
-      std::string("program p\ninput x: f32[2, 8, 9, 11]\nparam w: f32[16, 8, 3, 1]\noutput y: f32[2, 16, 7, 11]\n"
-                  "y = conv(x, w)") +
-      kBySetting + "}");
+      fmt::format("program p\ninput x: f32[2, 8, 9, 11]\nparam w: f32[16, 8, 3, 1]\noutput y: f32[2, 16, 7, 11]\n"
+                  "y = conv(x, w){}}}",
+                  kBySetting));
   EXPECT_EQ(Call(plan, 1).w.strides, (Strides{24, 1, 8, 8}));
 }
 

@@ -56,12 +56,12 @@ TEST_F(NestAddsTest, TheyAreTheDefaultWhereSingleNumbersAreAdded) {
   EXPECT_EQ(said(scatter("max [k < 7000] (select(key[i, k] == j, x[i, k], 0))")), "lists");
   EXPECT_EQ(said(scatter("sum [k < 7000] (select(key[0, k] == j, x[i, k], 0))")), "lists");
   EXPECT_EQ(said(Text("relu(sum [k < 7000] (select(key[i, k] == j, x[i, k], 0)))")),
-            "'way' adds: something is made of the sum before it is stored; try elements");
+            "'way' adds: something is made of the sum before it is stored; try dots");
   EXPECT_EQ(said(Text("sum [k < 7000] (select(key[i, k] == j, x[i, k], 0))", "way: adds", "f16")),
-            "'way' adds: what is stored is not what is added: f32, or f64 where that is computed in; try elements");
+            "'way' adds: what is stored is not what is added: f32, or f64 where that is computed in; try dots");
   EXPECT_EQ(said(Text("sum [k < 7000] (x[i, k])")),
             "'way' adds: it has no sum, or more than one fold, of terms that are taken where a key out of data is an "
-            "index; try elements");
+            "index; try dots");
 }
 
 TEST_F(NestAddsOnDeviceTest, ComputesWhatTheProgramSays) {

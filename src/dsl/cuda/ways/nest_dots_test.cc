@@ -49,6 +49,13 @@ TEST_F(NestDotsTest, TheyAreTheDefaultWhereRowsAreLong) {
   };
   EXPECT_EQ(said(Program(kPrograms[0].first, kPrograms[0].second, "block: 128")), "dots");
   EXPECT_EQ(said(Program(kPrograms[1].first, kPrograms[1].second, "block: 128")), "elements");
+  // Few elements leave a device without work where each is a thread's.
+  const auto distances = [](int places) {
+    return fmt::format("input i: i64[4096]\noutput y: i64[{0}]\ny = nest [j < {0}] (sum [k < 4096] (abs(i[k] - j)))",
+                       places);
+  };
+  EXPECT_EQ(said(distances(64)), "dots");
+  EXPECT_EQ(said(distances(10000)), "elements");
   EXPECT_EQ(
       said(Program("input x: f32[600, 9]\ninput c: i64[9]\noutput y: f32[9]", "[i < 9] (sum [k < 600] (x[k, c[i]]))")),
       "'way' dots: what is folded does not lie in packs along the folded index; try elements");

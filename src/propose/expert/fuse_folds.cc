@@ -1,0 +1,216 @@
+// Folds and the map that reads them, folds that are nests anyway, and several results of one kernel.
+#include <algorithm>
+
+#include "propose/expert/fuser.h"
+#include "propose/expert/keyed_pieces.h"
+#include "propose/expert/normalise.h"
+
+namespace hone::expert {
+
+void Fuser::GroupNorms() {
+  for (std::size_t m = 0; m < pieces_.size(); ++m) {
+    if (!known_[m].alive || !IsSimpleMap(m)) continue;
+    auto norm = NormOf(
+        memory_, pieces_, m, [&](int buffer) { return maker_[Id(buffer)]; },
+        [&](int buffer) { return Readers(buffer); });
+    if (!norm) continue;
+    for (const auto member : norm->members) Kill(member);
+    pieces_[m] = std::move(norm->piece);
+    Learn(m);
+  }
+}
+
+// Sums over rows of which they read the softmax. What rows make stands where the last of its parts did.
+void Fuser::GroupRowFolds() {
+  for (std::size_t s = 0; s < pieces_.size(); ++s) {
+    if (!known_[s].alive || !pieces_[s].fold) continue;
+    auto found = RowFoldOf(
+        memory_, pieces_, s, [&](int buffer) { return maker_[Id(buffer)]; },
+        [&](int buffer) { return Readers(buffer); });
+    if (!found) continue;
+    const std::size_t place = found->all ? found->members.back() : s;
+    bool made = true;
+    EachExpr(std::as_const(found->rows), [&](const Expr& expr) {
+      for (const auto& load : memory_.Loads(expr)) {
+        const int maker = maker_[Id(load.buffer)];
+        const bool member = std::binary_search(found->members.begin(), found->members.end(),
+                                               static_cast<std::size_t>(std::max(maker, 0)));
+        made &= maker < static_cast<int>(place) || (maker >= 0 && member);
+      }
+    });
+    if (!made) continue;
+    for (const auto member : found->members) Kill(member);
+    if (found->all) {
+      pieces_[s] = std::move(*found->all);
+      Learn(s);
+      known_[place].alive = true;
+      maker_[Id(found->rows.buffer)] = static_cast<int>(place);
+    }
+    pieces_[place] = std::move(found->rows);
+    Learn(place);
+  }
+}
+
+// Folds over the same rows: each row is read once.
+void Fuser::GroupFolds() {
+  for (std::size_t s = 0; s < pieces_.size(); ++s) {
+    if (!known_[s].alive || !pieces_[s].fold) continue;
+    for (const int read : std::vector<int>(known_[s].reads)) {
+      const int maker = maker_[Id(read)];
+      if (maker < 0 || memory_.IsOutput(read) || !pieces_[static_cast<std::size_t>(maker)].fold) continue;
+      const auto other = static_cast<std::size_t>(maker);
+      const auto readers = Readers(read);
+      if (readers.size() == 1) {
+        if (auto joined = JoinFolds(memory_, pieces_[s], pieces_[other])) {
+          Kill(other);
+          pieces_[s] = std::move(*joined);
+          Learn(s);
+          break;
+        }
+        // The largest of a row, and the logarithm of the sum of its exponentials.
+        if (IsValue(pieces_[s].fold->finish, kIt)) continue;
+        if (auto log_sum = LogSum(memory_, pieces_[other], pieces_[s])) {
+          Kill(other);
+          pieces_[s] = std::move(*log_sum);
+          Learn(s);
+          break;
+        }
+      }
+      // The largest of a row, the sum of its exponentials, and one who reads both.
+      const auto of_sum = Readers(pieces_[s].buffer);
+      if (readers.size() != 2 || of_sum.size() != 1 || memory_.IsOutput(pieces_[s].buffer)) continue;
+      const std::size_t last = of_sum[0];
+      if (std::find(readers.begin(), readers.end(), last) == readers.end() || pieces_[last].sequence >= 0) continue;
+      auto log_sum = IsValue(pieces_[s].fold->finish, kIt) ? LogSum(memory_, pieces_[other], pieces_[s]) : std::nullopt;
+      if (!log_sum) continue;
+      Piece changed = pieces_[last];
+      bool fits = true;
+      EachExpr(changed, [&](Expr& expr) {
+        auto after = WithLogSum(memory_, expr, pieces_[other].buffer, pieces_[s].buffer);
+        if (after) {
+          expr = std::move(*after);
+        } else {
+          fits &= !LoadsBuffer(expr, pieces_[other].buffer) && !LoadsBuffer(expr, pieces_[s].buffer);
+        }
+      });
+      if (!fits) continue;
+      Kill(other);
+      pieces_[s] = std::move(*log_sum);
+      Learn(s);
+      pieces_[last] = std::move(changed);
+      Learn(last);
+      break;
+    }
+  }
+}
+
+// A fold that is a nest anyway, and another that reads each of its results once: its results never are in memory.
+void Fuser::NestFolds() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    Piece& inner = pieces_[i];
+    if (!known_[i].alive || !inner.fold || known_[i].plain || IsProduct(inner) || !inner.inside.empty() ||
+        !inner.statistics.empty() || memory_.IsOutput(inner.buffer) || KeyedFoldIn(inner))
+      continue;
+    const auto readers = Readers(inner.buffer);
+    if (readers.size() != 1) continue;
+    const Piece& outer = pieces_[readers[0]];
+    if (!outer.fold || !outer.inside.empty() || !outer.statistics.empty() || !FillsADevice(outer) ||
+        LoadsBuffer(outer.fold->finish, inner.buffer) || LoadsOf(readers[0], inner.buffer) != 1 ||
+        known_[readers[0]].count != ElementCount(Extents(inner.space)))
+      continue;
+    Piece as_map = inner;
+    as_map.fold.reset();
+    as_map.value = ReplaceValue(inner.fold->finish, kIt, Reduce(inner.fold->op, inner.fold->over, inner.fold->body));
+    std::swap(inner, as_map);
+    if (InlineInto(i, readers[0])) {
+      Kill(i);
+    } else {
+      std::swap(inner, as_map);
+    }
+  }
+}
+
+// A norm and a map of as many elements that reads nothing but what the norm reads, at the same places: as one, they
+// read it once.
+void Fuser::GroupResults() {
+  for (std::size_t m = 0; m < pieces_.size(); ++m) {
+    if (!known_[m].alive || !IsSimpleMap(m) || !known_[m].plain || known_[m].loads_nothing) continue;
+    for (const auto norm : Readers(known_[m].reads[0])) {
+      if (pieces_[norm].statistics.empty() || pieces_[norm].fold || !IsPlain(memory_, pieces_[norm]) ||
+          LoadsOf(norm, pieces_[m].buffer) > 0)
+        continue;
+      auto also = AsReadBy(pieces_[norm], pieces_[m]);
+      const auto place = also ? PlaceOfBoth(m, norm) : std::nullopt;
+      if (!place) continue;
+      Piece both = pieces_[norm];
+      both.also.push_back(std::move(*also));
+      Kill(m);
+      Kill(norm);
+      pieces_[*place] = std::move(both);
+      known_[*place].alive = true;
+      maker_[Id(pieces_[*place].buffer)] = static_cast<int>(*place);
+      for (const auto& one : pieces_[*place].also) maker_[Id(one.buffer)] = static_cast<int>(*place);
+      Learn(*place);
+      break;
+    }
+  }
+}
+
+// Places in order, and the maps that look up there what was put in order.
+void Fuser::GroupOrdered() {
+  for (std::size_t m = 0; m < pieces_.size(); ++m) {
+    if (!known_[m].alive || !IsSimpleMap(m)) continue;
+    for (const int read : std::vector<int>(known_[m].reads)) {
+      const int maker = maker_[Id(read)];
+      if (maker < 0 || pieces_[Id(maker)].inside.empty()) continue;
+      const std::size_t order = Id(maker);
+      auto also = OverSpace(pieces_[m], pieces_[order].space);
+      if (!also || !OfOrdered(memory_, *also, pieces_[order])) continue;
+      const auto& reads = known_[m].reads;
+      if (std::any_of(reads.begin(), reads.end(),
+                      [&](int buffer) { return buffer != read && maker_[Id(buffer)] >= maker; }))
+        continue;
+      const int made = pieces_[m].buffer;
+      pieces_[order].also.push_back(std::move(*also));
+      Kill(m);
+      maker_[Id(made)] = maker;
+      Learn(order);
+      break;
+    }
+  }
+}
+
+// The map over the norm's space, if it reads what that reads.
+std::optional<Piece> Fuser::AsReadBy(const Piece& norm, const Piece& map) const {
+  auto also = OverSpace(map, norm.space);
+  if (!also) return std::nullopt;
+  std::vector<FlatLoad> read;
+  EachExpr(norm, [&](const Expr& expr) {
+    for (auto& load : memory_.Loads(expr)) read.push_back(std::move(load));
+  });
+  const auto loads = memory_.Loads(also->value);
+  const bool same = std::all_of(loads.begin(), loads.end(), [&](const FlatLoad& load) {
+    return std::any_of(read.begin(), read.end(), [&](const FlatLoad& other) {
+      return load.buffer == other.buffer && load.position == other.position;
+    });
+  });
+  return same ? std::move(also) : std::nullopt;
+}
+
+// Where one of two pieces stands behind all that both read and before all who read them.
+std::optional<std::size_t> Fuser::PlaceOfBoth(std::size_t a, std::size_t b) const {
+  for (const std::size_t place : {std::min(a, b), std::max(a, b)}) {
+    bool fits = true;
+    for (const std::size_t piece : {a, b}) {
+      for (const int buffer : known_[piece].reads) {
+        const int maker = maker_[Id(buffer)];
+        fits &= maker < static_cast<int>(place) || maker == static_cast<int>(piece);
+      }
+      for (const auto reader : readers_[Id(pieces_[piece].buffer)]) fits &= reader > place;
+    }
+    if (fits) return place;
+  }
+  return std::nullopt;
+}
+
+}  // namespace hone::expert

@@ -1,0 +1,406 @@
+// Maps into their readers, and maps behind what they read.
+#include <algorithm>
+#include <iterator>
+
+#include "propose/expert/fuser.h"
+#include "propose/expert/keyed_pieces.h"
+#include "propose/expert/normalise.h"
+#include "propose/expert/rewrite.h"
+
+namespace hone::expert {
+namespace {
+
+// An expression written out is no longer than this: about what a person still reads, and a compiler soon compiles.
+constexpr int kLongestExpression = 400;
+
+}  // namespace
+
+// What is stored without a sign is not below zero, as places that count from the end are.
+Expr Fuser::WithSigns(const Expr& expr) const {
+  return Rewrite(expr, [&](const Expr& e) -> Expr {
+    if (e->kind != Expr::Kind::kBinary || e->binary != BinaryOp::kLess) return {};
+    const Expr &a = e->operands[0], &b = e->operands[1];
+    const bool unsigned_load = a->kind == Expr::Kind::kLoad && a->type == ScalarType::kInt &&
+                               memory_.graph().buffers()[Id(memory_.Root(a->buffer))].dtype == DType::kU8;
+    return unsigned_load && b->kind == Expr::Kind::kConst && NumberOf(*b) <= 0 ? Expr::Bool(false) : Expr();
+  });
+}
+
+// The reader with every load of the map's buffer replaced by the map's expression; all or nothing.
+std::optional<Piece> Fuser::Inlined(std::size_t map_at, const Piece& reader) const {
+  const Piece& map = pieces_[map_at];
+  Piece changed = reader;
+  bool fits = true;
+  EachExpr(changed, [&](Expr& expr) {
+    if (!fits) return;
+    Expr after = ReplaceLoads(expr, [&](const ExprNode& load) -> Expr {
+      if (memory_.Root(load.buffer) != map.buffer) return {};
+      auto element = ElementAt(memory_, map, load);
+      fits &= element.has_value();
+      return element.value_or(Expr());
+    });
+    if (after.get() == expr.get()) return;
+    fits &= TreeSize(after) <= kLongestExpression;
+    if (fits) expr = Simplify(WithSigns(after));
+  });
+  return fits ? std::optional(std::move(changed)) : std::nullopt;
+}
+
+bool Fuser::InlineInto(std::size_t map_at, std::size_t reader_at) {
+  auto changed = Inlined(map_at, pieces_[reader_at]);
+  if (!changed) return false;
+  pieces_[reader_at] = std::move(*changed);
+  Learn(reader_at);
+  return true;
+}
+
+// A map that only moves elements (transpose, expand, slice) is another way to index its source; a number is itself.
+// Those that repeat elements come first: what a product's factors do not vary with is known then.
+void Fuser::InlineViews() {
+  const auto is_view = [&](std::size_t map) {
+    return pieces_[map].is_map() && pieces_[map].value->kind == Expr::Kind::kLoad && known_[map].plain;
+  };
+  InlineWhere([&](std::size_t map, std::size_t) {
+    if (!is_view(map)) return false;
+    const auto position = memory_.Position(*pieces_[map].value);
+    const auto& space = pieces_[map].space;
+    return std::any_of(space.begin(), space.end(), [&](const IndexVar& var) { return position->of(var) == 0; });
+  });
+  const auto inline_views = [&](bool roundings) {
+    InlineWhere([&](std::size_t map, std::size_t reader) {
+      if (rounded_ && RoundsToHalves(map) && (!roundings || IsProductOf(reader, pieces_[map].buffer))) return false;
+      return (is_view(map) && !ScattersRows(map, reader)) || pieces_[map].value->kind == Expr::Kind::kConst;
+    });
+  };
+  // What turns or cuts what was rounded goes first: then a product reads that itself.
+  if (rounded_) inline_views(false);
+  inline_views(true);
+}
+
+// As what a buffer's elements lie in memory.
+DType Fuser::HeldAs(int buffer) const {
+  return maker_[Id(buffer)] < 0 ? memory_.graph().buffers()[Id(buffer)].dtype : memory_.KeptAs(buffer);
+}
+
+// Whether a map is nothing but its operand's elements in 16 bits, which in memory have more.
+bool Fuser::RoundsToHalves(std::size_t map_at) const {
+  const Expr& value = pieces_[map_at].value;
+  if (!value || value->kind != Expr::Kind::kLoad || memory_.IsOutput(pieces_[map_at].buffer)) return false;
+  const DType from = HeldAs(memory_.Root(value->buffer)), to = HeldAs(pieces_[map_at].buffer);
+  return IsHalf(to) && IsFloat(from) && Bytes(from) > Bytes(to);
+}
+
+// What is rounded more than once, for each product by itself, is rounded once.
+void Fuser::JoinRoundings() {
+  const auto is_copy = [&](std::size_t at) {
+    return known_[at].alive && known_[at].plain && IsSimpleMap(at) && RoundsToHalves(at) &&
+           memory_.Position(*pieces_[at].value) == OwnPosition(pieces_[at].space);
+  };
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    for (std::size_t first = 0; first < i && is_copy(i); ++first) {
+      const int other = pieces_[first].buffer, own = pieces_[i].buffer;
+      if (!is_copy(first) || memory_.shape(other) != memory_.shape(own) || HeldAs(other) != HeldAs(own) ||
+          memory_.Root(pieces_[first].value->buffer) != memory_.Root(pieces_[i].value->buffer))
+        continue;
+      for (const std::size_t reader : Readers(own)) {
+        EachExpr(pieces_[reader], [&](Expr& expr) {
+          expr = ReplaceLoads(expr, [&](const ExprNode& load) -> Expr {
+            if (memory_.Root(load.buffer) != own) return {};
+            if (load.buffer == own) return Load(other, load.operands, load.type);
+            const auto position = memory_.Position(load);  // of the same elements in another shape
+            std::vector<IndexVar> vars;
+            for (const Expr& index : load.operands) std::ranges::copy(VarsOf(index), std::back_inserter(vars));
+            return position ? Load(other, {ToExpr(*position, vars)}, load.type) : Expr();
+          });
+        });
+        Learn(reader);
+      }
+      if (Readers(own).empty()) Kill(i);
+    }
+  }
+}
+
+// Whether a product's operands are all of the type that the buffer is of.
+bool Fuser::IsProductOf(std::size_t at, int buffer) const {
+  if (!IsProduct(pieces_[at]) || !LoadsBuffer(pieces_[at].fold->body, buffer)) return false;
+  const auto loads = memory_.Loads(pieces_[at].fold->body);
+  return std::ranges::all_of(loads, [&](const auto& load) { return HeldAs(load.buffer) == HeldAs(buffer); });
+}
+
+// Whether the many rows of a product, which lie one behind the other, would be in several dimensions if it read what
+// the map does, few in the innermost: kernels have tiles of rows. 32768 x 384 x 128 in f32, as 16384 times 2 rows,
+// takes 3.4 ms on an H200 (docs/measured/cuda_attention.md).
+bool Fuser::ScattersRows(std::size_t map_at, std::size_t reader_at) const {
+  constexpr std::int64_t kFew = 16, kMany = 1024;
+  Piece before = pieces_[reader_at];
+  if (!IsProduct(before) || IsWindow(before) || !known_[reader_at].plain) return false;
+  auto after = Inlined(map_at, pieces_[reader_at]);
+  if (!after || !IsPlain(memory_, *after)) return false;
+  MergeDimensions(memory_, before);
+  MergeDimensions(memory_, *after);
+  const std::size_t rank = after->space.size(), rank_before = before.space.size();
+  if (after->fold->over.size() != 1 || rank < 3 || rank <= rank_before || rank_before < 2 ||
+      after->space[rank - 2].extent >= kFew || before.space[rank_before - 2].extent < kMany)
+    return false;
+  // Rows are what one of the factors does not vary with.
+  const auto loads = memory_.Loads(after->fold->body);
+  return std::any_of(after->space.begin(), after->space.end() - 2, [&](const IndexVar& var) {
+    return std::any_of(loads.begin(), loads.end(), [&](const FlatLoad& load) { return load.position->of(var) == 0; });
+  });
+}
+
+// Where a product has its batches as one dimension (as bmm does, of batches and heads, and any product of heads of
+// which some share keys), and a map that only moves elements has them as several, the product has several, too: then
+// it can read what the map does.
+void Fuser::SplitBatches() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!known_[i].alive || !IsProduct(pieces_[i])) continue;
+    for (const int read : std::vector<int>(known_[i].reads)) {
+      const int maker = maker_[Id(read)];
+      if (maker < 0 || memory_.IsOutput(read)) continue;
+      const auto map = static_cast<std::size_t>(maker);
+      if (!IsSimpleMap(map) || pieces_[map].value->kind != Expr::Kind::kLoad || !known_[map].plain ||
+          Inlined(map, pieces_[i]))
+        continue;
+      const auto split = WithBatchesOf(memory_, pieces_[map], pieces_[i]);
+      auto changed = split ? Inlined(map, *split) : std::nullopt;
+      if (!changed) continue;
+      pieces_[i] = std::move(*changed);
+      Learn(i);
+    }
+  }
+}
+
+// A fold by keys of which a map takes a part, and nobody else anything, makes that part: terms of what is left out,
+// which often stand for none, are not added up anywhere.
+void Fuser::CutKeyedFolds() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    const Piece& whole = pieces_[i];
+    if (!known_[i].alive || memory_.IsOutput(whole.buffer) || !KeyedFoldIn(whole)) continue;
+    const auto readers = Readers(whole.buffer);
+    if (readers.size() != 1 || !IsSimpleMap(readers[0])) continue;
+    auto part = PartOfKeyedFold(memory_, whole, pieces_[readers[0]]);
+    if (!part) continue;
+    Kill(i);
+    pieces_[readers[0]] = std::move(*part);
+    Learn(readers[0]);
+  }
+}
+
+// Where a fold by keys has its terms in one dimension, and a map that makes something of them has it in several, the
+// fold has several, too: then that can be made where the term is taken.
+void Fuser::SplitKeyedFolds() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!known_[i].alive || !KeyedFoldIn(pieces_[i])) continue;
+    for (const int read : std::vector<int>(known_[i].reads)) {
+      const int maker = maker_[Id(read)];
+      if (maker < 0 || memory_.IsOutput(read)) continue;
+      const auto map = static_cast<std::size_t>(maker);
+      if (!IsSimpleMap(map) || known_[map].expensive || Inlined(map, pieces_[i])) continue;
+      for (const std::int64_t stride : DenseStrides(Extents(pieces_[map].space))) {
+        auto split = WithRowsOfTerms(pieces_[i], stride);
+        if (!split || !Inlined(map, *split)) continue;
+        pieces_[i] = std::move(*split);
+        Learn(i);
+        break;
+      }
+    }
+  }
+}
+
+// A map is worth recomputing in each reader if that costs less than a trip through memory.
+void Fuser::InlineMaps() {
+  InlineWhere([&](std::size_t map, std::size_t reader) { return IsWorth(map, reader); });
+}
+
+bool Fuser::IsWorth(std::size_t map_at, std::size_t reader_at) const {
+  const Known &map = known_[map_at], &reader = known_[reader_at];
+  const Piece& into = pieces_[reader_at];
+  const bool only_reader = readers_[Id(pieces_[map_at].buffer)].size() == 1;
+  // What only the end of a fold reads is read once an element.
+  if (into.fold && map.plain && !map.expensive && !LoadsBuffer(into.fold->body, pieces_[map_at].buffer))
+    return only_reader || !LosesItsNorm(map_at);
+  // A fold by keys takes each term once, so that what is looked up for it is looked up there.
+  if (into.fold && only_reader && !map.expensive && IsSimpleMap(map_at)) {
+    const auto keyed = KeyedFoldIn(into);
+    if (keyed && reader.count <= map.count * keyed->index.extent && LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
+      return true;
+  }
+  // Numbers made of indices cost less than they do in memory, where the reader is a nest anyway.
+  if (map.loads_nothing && !map.plain && !map.expensive && !reader.plain && IsSimpleMap(reader_at)) return true;
+  // What is looked up for a fold, once, is looked up there, where there are folds enough to fill a device.
+  if (into.fold && !map.plain && !map.loads_nothing && !map.expensive && only_reader && FillsADevice(into) &&
+      !IsProduct(into) && reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
+    return true;
+  // A contraction or a window reads each element many times: only views go into it.
+  if (IsProduct(into) || IsWindow(into) || reader.folds_inside) return false;
+  if (into.fold && !reader.plain) return false;
+  if (!map.plain) {
+    // What is computed from indices, or gathered, makes a nest of its reader: worth it where the reader is a map of
+    // its own, and the element is not computed more often than before.
+    if (!IsSimpleMap(reader_at) || !only_reader || reader.count > map.count) return false;
+    // What reads nothing else is then made of indices, too.
+    if (map.loads_nothing && reader.plain) return reader.reads.size() == 1;
+    for (const int buffer : reader.reads) {
+      const int maker = maker_[Id(buffer)];
+      // The reader may be what a fold ends with, unless the map reads that fold too: then it never is.
+      const bool both = std::find(map.reads.begin(), map.reads.end(), buffer) != map.reads.end();
+      if (maker >= 0 && pieces_[static_cast<std::size_t>(maker)].fold && buffer != pieces_[map_at].buffer && !both)
+        return false;
+    }
+    return true;
+  }
+  if (IsWeightOfSoftmax(map_at)) return true;
+  if (!only_reader && LosesItsNorm(map_at)) return false;
+  if (!map.expensive) return true;
+  return only_reader && reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1;
+}
+
+void Fuser::TakeIn(Taken take) {
+  const std::function<const Piece*(int)> map = [&](int buffer) -> const Piece* {
+    const int maker = maker_[Id(buffer)];
+    const auto at = static_cast<std::size_t>(maker);
+    // What is made of indices alone may be made for others as well.
+    const bool own = maker >= 0 && !memory_.IsOutput(buffer) && IsSimpleMap(at) && !known_[at].expensive &&
+                     (readers_[Id(buffer)].size() == 1 || known_[at].loads_nothing);
+    return own ? &pieces_[at] : nullptr;
+  };
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!known_[i].alive || !IsProduct(pieces_[i]) || !known_[i].plain || !pieces_[i].inside.empty()) continue;
+    auto with = take(memory_, pieces_[i], map);
+    if (!with) continue;
+    pieces_[i] = std::move(with->piece);
+    Learn(i);
+    // Those that nobody reads any more; without them, others that they read.
+    auto& maps = with->maps;
+    while (std::erase_if(maps, [&](int buffer) {
+             const bool unread = readers_[Id(buffer)].empty();
+             if (unread) Kill(static_cast<std::size_t>(maker_[Id(buffer)]));
+             return unread;
+           }) > 0) {
+    }
+  }
+}
+
+// An exponential of what is over the largest of its row, which the sum of the row and what divides by that read: made
+// in both it is a softmax, as PyTorch's operator is.
+bool Fuser::IsWeightOfSoftmax(std::size_t map_at) const {
+  const Expr& weight = pieces_[map_at].value;
+  if (weight->kind != Expr::Kind::kUnary || weight->unary != UnaryOp::kExp || memory_.IsOutput(pieces_[map_at].buffer))
+    return false;
+  const Expr& over = weight->operands[0];
+  if (over->kind != Expr::Kind::kBinary || over->binary != BinaryOp::kSub ||
+      over->operands[1]->kind != Expr::Kind::kLoad)
+    return false;
+  const auto is_plain_fold = [&](std::size_t at, ReduceOp op) {
+    return pieces_[at].fold && pieces_[at].fold->op == op && IsValue(pieces_[at].fold->finish, kIt);
+  };
+  const int largest = maker_[Id(memory_.Root(over->operands[1]->buffer))], buffer = pieces_[map_at].buffer;
+  const auto readers = Readers(buffer);
+  if (largest < 0 || !is_plain_fold(Id(largest), ReduceOp::kMax) || readers.size() != 2) return false;
+  const std::size_t sum = readers[0], end = readers[1];
+  return is_plain_fold(sum, ReduceOp::kSum) && pieces_[sum].fold->body->kind == Expr::Kind::kLoad && IsSimpleMap(end) &&
+         known_[end].count == known_[map_at].count && LoadsOf(end, buffer) == 1 &&
+         LoadsOf(end, pieces_[sum].buffer) == 1;
+}
+
+bool Fuser::FillsADevice(const Piece& piece) {
+  constexpr std::int64_t kResults = 1 << 16;
+  return ElementCount(Extents(piece.space)) >= kResults;
+}
+
+// A map that would be a norm with the folds it reads, but is read by folds over other axes: put into those, it is no
+// norm any more, and neither are they.
+bool Fuser::LosesItsNorm(std::size_t map_at) const {
+  for (const int buffer : known_[map_at].reads) {
+    const int maker = maker_[Id(buffer)];
+    if (maker < 0) continue;
+    const Piece& statistic = pieces_[static_cast<std::size_t>(maker)];
+    const std::int64_t rows = ElementCount(Extents(statistic.space));
+    if (!statistic.fold || IsProduct(statistic) || rows >= known_[map_at].count) continue;
+    for (const auto reader : readers_[Id(pieces_[map_at].buffer)]) {
+      const Piece& other = pieces_[reader];
+      if (other.fold && ElementCount(Extents(other.space)) != rows) return true;
+    }
+  }
+  return false;
+}
+
+void Fuser::InlineWhere(const std::function<bool(std::size_t map, std::size_t reader)>& worth) {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!known_[i].alive || !IsSimpleMap(i) || picks_.count(i) > 0) continue;
+    bool gone = !memory_.IsOutput(pieces_[i].buffer);
+    for (const auto reader : Readers(pieces_[i].buffer)) {
+      if (!worth(i, reader) || !InlineInto(i, reader)) gone = false;
+    }
+    if (gone) Kill(i);
+  }
+}
+
+// A map all of whose reads of a fold's (or norm's) result are at its own place becomes the end of that piece. The
+// piece is then where the map was: what the map reads beside is made by then.
+void Fuser::FuseEpilogues() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!known_[i].alive || IsSimpleMap(i) || pieces_[i].sequence >= 0 || memory_.IsOutput(pieces_[i].buffer)) continue;
+    const auto readers = Readers(pieces_[i].buffer);
+    if (readers.size() == 1 && IsSimpleMap(readers[0]) && picks_.count(readers[0]) == 0) FuseEpilogue(i, readers[0]);
+  }
+}
+
+// A map that could not go into the one behind it, as its places are other dimensions there, ends with that: numbers
+// in pairs, turned and laid side by side again.
+void Fuser::EndNests() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!known_[i].alive || !IsSimpleMap(i) || known_[i].plain || pieces_[i].sequence >= 0 ||
+        memory_.IsOutput(pieces_[i].buffer))
+      continue;
+    const auto readers = Readers(pieces_[i].buffer);
+    if (readers.size() == 1 && IsSimpleMap(readers[0])) FuseEpilogue(i, readers[0]);
+  }
+}
+
+void Fuser::FuseEpilogue(std::size_t producer_at, std::size_t map_at) {
+  const Piece& producer = pieces_[producer_at];
+  const Piece& map = pieces_[map_at];
+  if (!known_[map_at].plain || ElementCount(Extents(producer.space)) != ElementCount(Extents(map.space))) return;
+  const Affine own = OwnPosition(map.space);
+  for (const auto& load : memory_.Loads(map.value)) {
+    if (load.buffer == producer.buffer && load.position != own) return;
+  }
+  const auto element = ElementAt(memory_, map, OwnPosition(producer.space), producer.space);
+  if (!element) return;
+  const Expr before = producer.fold ? producer.fold->finish : producer.value;
+  Expr end = ReplaceLoads(
+      *element, [&](const ExprNode& load) { return memory_.Root(load.buffer) == producer.buffer ? before : Expr(); });
+  if (TreeSize(end) > kLongestExpression) return;
+  Piece fused = producer;
+  fused.buffer = map.buffer;
+  (fused.fold ? fused.fold->finish : fused.value) = std::move(end);
+  Kill(producer_at);
+  pieces_[map_at] = std::move(fused);
+  Learn(map_at);
+}
+
+// A scan that is looked at in another order only.
+void Fuser::FuseScans() {
+  for (std::size_t m = 0; m < pieces_.size(); ++m) {
+    if (!known_[m].alive || !IsSimpleMap(m) || known_[m].reads.size() != 1) continue;
+    const int maker = maker_[Id(known_[m].reads[0])];
+    if (maker < 0) continue;
+    const auto step = static_cast<std::size_t>(maker);
+    const int sequence = pieces_[step].sequence;
+    const bool alone = std::count_if(pieces_.begin(), pieces_.end(),
+                                     [&](const Piece& piece) { return piece.sequence == sequence; }) == 1;
+    if (sequence < 0 || !alone || memory_.IsOutput(pieces_[step].buffer) ||
+        Readers(pieces_[step].buffer).size() != 2)  // itself, too
+      continue;
+    auto scan = ScanThrough(memory_, pieces_[step], pieces_[m]);
+    if (!scan) continue;
+    Kill(step);
+    pieces_[step].sequence = -1;
+    pieces_[m] = std::move(*scan);
+    Learn(m);
+  }
+}
+
+}  // namespace hone::expert

@@ -1,0 +1,229 @@
+// Products and what one kernel makes with them: a softmax, a fold, another product, groups of rows.
+#include <algorithm>
+#include <map>
+
+#include "expr/ranked_fold.h"
+#include "propose/expert/fuser.h"
+#include "propose/expert/rewrite.h"
+
+namespace hone::expert {
+
+void Fuser::FindPicks() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (IsProduct(pieces_[i]) && OfHalves(pieces_[i]))
+      picks_.merge(PicksOf(memory_, pieces_, i, [&](int buffer) { return Readers(buffer); }));
+  }
+}
+
+// A product is inside of the logarithm, and made again for those few elements.
+void Fuser::GroupLogSums() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    Piece& piece = pieces_[i];
+    if (!known_[i].alive || !piece.fold || !piece.inside.empty() || !EndOfLogSum(piece)) continue;
+    for (const int read : std::vector<int>(known_[i].reads)) {
+      const int maker = maker_[Id(read)];
+      if (maker < 0 || memory_.IsOutput(read) || LoadsBuffer(piece.fold->finish, read)) continue;
+      const auto product = static_cast<std::size_t>(maker);
+      if (!IsProduct(pieces_[product]) || !pieces_[product].inside.empty() || !OfHalves(pieces_[product])) continue;
+      auto as_read = AsRead(pieces_[product], piece);
+      if (!as_read) continue;
+      std::map<std::size_t, Piece> picked;
+      bool all = true;
+      for (const std::size_t reader : Readers(read)) {
+        if (reader == i) continue;
+        auto made = picks_.count(reader) > 0 ? Picked(memory_, pieces_[reader], pieces_[product]) : std::nullopt;
+        all &= made.has_value();
+        if (made) picked.emplace(reader, std::move(*made));
+      }
+      if (!all) continue;
+      piece.inside = {std::move(*as_read)};
+      Kill(product);
+      Learn(i);
+      for (auto& [reader, made] : picked) {
+        pieces_[reader] = std::move(made);
+        Learn(reader);
+      }
+      break;
+    }
+  }
+}
+
+// A product of what a norm made of a product, both read by nobody else. Whether the norm is a softmax is for the
+// recogniser to see.
+void Fuser::GroupAttention() {
+  const auto only = [&](int buffer, std::size_t reader) -> std::optional<std::size_t> {
+    const int maker = maker_[Id(buffer)];
+    if (maker < 0 || memory_.IsOutput(buffer) || Readers(buffer) != std::vector<std::size_t>{reader})
+      return std::nullopt;
+    return static_cast<std::size_t>(maker);
+  };
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!known_[i].alive || !IsProduct(pieces_[i])) continue;
+    for (const int read : std::vector<int>(known_[i].reads)) {
+      const auto norm = only(read, i);
+      if (!norm || pieces_[*norm].statistics.size() != 2) continue;
+      for (const int scored : std::vector<int>(known_[*norm].reads)) {
+        const auto product = only(scored, *norm);
+        if (!product || !IsProduct(pieces_[*product])) continue;
+        pieces_[i].inside = {pieces_[*product], pieces_[*norm]};
+        Kill(*product);
+        Kill(*norm);
+        Learn(i);
+        break;
+      }
+      if (!pieces_[i].inside.empty()) break;
+    }
+    if (!pieces_[i].inside.empty()) GroupMove(i);
+  }
+}
+
+// A map that does nothing but move what attention made, and is all that reads it. Whether it lays heads side by side
+// is for the recogniser to see.
+void Fuser::GroupMove(std::size_t attention) {
+  const auto readers = Readers(pieces_[attention].buffer);
+  if (readers.size() != 1 || memory_.IsOutput(pieces_[attention].buffer)) return;
+  const std::size_t map = readers[0];
+  if (!IsSimpleMap(map) || !known_[map].plain || pieces_[map].value->kind != Expr::Kind::kLoad) return;
+  pieces_[map].inside = {pieces_[attention]};
+  Kill(attention);
+  Learn(map);
+}
+
+// A product of halves that a kernel makes with another one: with what is inside of it, if anything, it says which of
+// several right operands each row has (GroupRows).
+bool Fuser::GoesTogether(std::size_t at) const {
+  const Piece& product = pieces_[at];
+  if (!known_[at].alive || !IsProduct(product)) return false;
+  bool halves = true;
+  VisitValues(product.fold->body, [&](const ExprNode& node) {
+    if (node.kind == Expr::Kind::kLoad) halves &= IsHalf(memory_.KeptAs(memory_.Root(node.buffer)));
+  });
+  const bool of_groups = product.inside.size() == 1 && !IsProduct(product.inside[0]);
+  return halves && (of_groups || (product.inside.empty() && known_[at].plain));
+}
+
+// Such a product and the one map that reads it, in slices.
+void Fuser::GroupSlices(std::optional<Piece> (*of_slices)(const Memory&, const Piece&, const Piece&)) {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!GoesTogether(i) || memory_.IsOutput(pieces_[i].buffer)) continue;
+    const auto readers = Readers(pieces_[i].buffer);
+    if (readers.size() != 1 || !IsSimpleMap(readers[0]) || !known_[readers[0]].plain) continue;
+    auto made = of_slices(memory_, pieces_[i], pieces_[readers[0]]);
+    if (!made) continue;
+    pieces_[readers[0]] = std::move(*made);
+    Kill(i);
+    Learn(readers[0]);
+  }
+}
+
+// A product whose end reads, at its own place, another product of the same size that nobody else reads. Whether they
+// share an operand is for the recogniser to see; only in 16 bits is there a kernel that makes both.
+void Fuser::GroupProducts() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!GoesTogether(i)) continue;
+    const Affine own = OwnPosition(pieces_[i].space);
+    for (const auto& load : memory_.Loads(pieces_[i].fold->finish)) {
+      const int maker = maker_[Id(load.buffer)];
+      if (maker < 0 || load.position != own || memory_.IsOutput(load.buffer) ||
+          Readers(load.buffer) != std::vector<std::size_t>{i} || LoadsBuffer(pieces_[i].fold->body, load.buffer))
+        continue;
+      const auto other = static_cast<std::size_t>(maker);
+      if (!GoesTogether(other) || pieces_[other].inside.size() != pieces_[i].inside.size() ||
+          ElementCount(Extents(pieces_[i].space)) != ElementCount(Extents(pieces_[other].space)))
+        continue;
+      pieces_[i].inside.push_back(pieces_[other]);
+      Kill(other);
+      Learn(i);
+      break;
+    }
+  }
+}
+
+// A product that looks up, in a fold that nobody else reads, which of several right operands each row has. Whether
+// that counts the ends of groups is for the recogniser to see.
+void Fuser::GroupRows() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!known_[i].alive || !IsProduct(pieces_[i]) || !pieces_[i].inside.empty()) continue;
+    for (const int read : std::vector<int>(known_[i].reads)) {
+      const int maker = maker_[Id(read)];
+      if (maker < 0 || memory_.IsOutput(read) || Readers(read) != std::vector<std::size_t>{i} ||
+          LoadsBuffer(pieces_[i].fold->finish, read))
+        continue;
+      const auto group = static_cast<std::size_t>(maker);
+      if (!pieces_[group].fold || !pieces_[group].inside.empty() || pieces_[group].space.size() != 1 ||
+          memory_.graph().buffers()[Id(read)].dtype != DType::kI64)
+        continue;
+      pieces_[i].inside = {pieces_[group]};
+      Kill(group);
+      Learn(i);
+      break;
+    }
+  }
+}
+
+// A product of halves and the one fold over one dimension that reads it, in that fold's indices. What its end reads
+// may go into it then. Whether rows or columns are folded is for the recogniser to see.
+void Fuser::GroupFoldedProducts() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    Piece& piece = pieces_[i];
+    if (!known_[i].alive || !piece.fold || IsProduct(piece) || !piece.inside.empty() || !piece.statistics.empty() ||
+        piece.fold->over.size() != 1)
+      continue;
+    for (const int read : std::vector<int>(known_[i].reads)) {
+      const int maker = maker_[Id(read)];
+      if (maker < 0 || memory_.IsOutput(read) || Readers(read) != std::vector<std::size_t>{i}) continue;
+      const auto product = static_cast<std::size_t>(maker);
+      if (!IsProduct(pieces_[product]) || !pieces_[product].inside.empty() || !OfHalves(pieces_[product]) ||
+          LoadsBuffer(piece.fold->finish, read))
+        continue;
+      auto as_read = AsRead(pieces_[product], piece);
+      if (!as_read) continue;
+      piece.inside = {std::move(*as_read)};
+      Kill(product);
+      Learn(i);
+      break;
+    }
+  }
+  InlineWhere([&](std::size_t map, std::size_t reader) {
+    return pieces_[reader].fold && pieces_[reader].inside.size() == 1 && IsWorth(map, reader);
+  });
+}
+
+// A fold that looks for what has a place in order, and the places, which nobody else reads. Whether it says where
+// that is is for the recogniser to see.
+void Fuser::GroupOrders() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!known_[i].alive || !pieces_[i].fold || !pieces_[i].inside.empty()) continue;
+    for (const int read : std::vector<int>(known_[i].reads)) {
+      const int maker = maker_[Id(read)];
+      if (maker < 0 || memory_.IsOutput(read) || Readers(read) != std::vector<std::size_t>{i} ||
+          LoadsBuffer(pieces_[i].fold->finish, read))
+        continue;
+      const auto ranks = static_cast<std::size_t>(maker);
+      const auto& fold = pieces_[ranks].fold;
+      if (!fold || !pieces_[ranks].inside.empty() || !RankedFoldOf(*Reduce(fold->op, fold->over, fold->body))) continue;
+      pieces_[i].inside = {pieces_[ranks]};
+      Kill(ranks);
+      Learn(i);
+      break;
+    }
+  }
+}
+
+// The product over the dimensions of the fold that reads it, in the order in which it lies in memory.
+std::optional<Piece> Fuser::AsRead(const Piece& product, const Piece& fold) const {
+  std::optional<Affine> read;
+  for (const auto& load : memory_.Loads(fold.fold->body)) {
+    if (load.buffer != product.buffer) continue;
+    if (!load.position || (read && *read != *load.position)) return std::nullopt;
+    read = load.position;
+  }
+  std::vector<IndexVar> space = fold.space;
+  space.push_back(fold.fold->over[0]);
+  if (!read) return std::nullopt;
+  std::stable_sort(space.begin(), space.end(),
+                   [&](const IndexVar& a, const IndexVar& b) { return read->of(a) > read->of(b); });
+  return OwnPosition(space) == *read ? OverSpace(product, space) : std::nullopt;
+}
+
+}  // namespace hone::expert

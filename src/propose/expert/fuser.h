@@ -1,0 +1,100 @@
+// Pieces while they are fused: which are left, who makes a buffer and who reads it. Each step changes that; fuse.cc has
+// their order, and the steps are in files of their kinds. Private to the expert.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "propose/expert/pieces.h"
+
+namespace hone::expert {
+
+class Fuser {
+ public:
+  Fuser(const Memory& memory, std::vector<Piece> pieces);
+  std::vector<Piece> Run(const Fusion& fusion);
+
+ private:
+  // What is asked for again and again.
+  struct Known {
+    bool alive = true;
+    std::vector<int> reads;  // buffers, each once
+    bool plain = false, expensive = false, folds_inside = false, loads_nothing = false;
+    int size = 0;
+    std::int64_t count = 0;  // elements computed, folded ones too
+  };
+
+  static std::size_t Id(int buffer) { return static_cast<std::size_t>(buffer); }
+  bool IsSimpleMap(std::size_t at) const { return pieces_[at].is_map() && !known_[at].folds_inside; }
+  bool IsProduct(const Piece& piece) const { return piece.fold && IsContraction(memory_, *piece.fold); }
+  void Learn(std::size_t at);
+  void Kill(std::size_t at);
+  std::vector<std::size_t> Readers(int buffer) const;
+  bool LoadsBuffer(const Expr& expr, int buffer) const;
+  int LoadsOf(std::size_t at, int buffer) const;
+  bool OfHalves(const Piece& product) const;
+
+  // Maps into their readers, and behind what they read.
+  using Taken = std::optional<WithWeights> (*)(const Memory& memory, const Piece& product,
+                                               const std::function<const Piece*(int buffer)>& map);
+  Expr WithSigns(const Expr& expr) const;
+  std::optional<Piece> Inlined(std::size_t map_at, const Piece& reader) const;
+  bool InlineInto(std::size_t map_at, std::size_t reader_at);
+  void InlineViews();
+  DType HeldAs(int buffer) const;
+  bool RoundsToHalves(std::size_t map_at) const;
+  void JoinRoundings();
+  bool IsProductOf(std::size_t at, int buffer) const;
+  bool ScattersRows(std::size_t map_at, std::size_t reader_at) const;
+  void SplitBatches();
+  void CutKeyedFolds();
+  void SplitKeyedFolds();
+  void InlineMaps();
+  bool IsWorth(std::size_t map_at, std::size_t reader_at) const;
+  void TakeIn(Taken take);
+  bool IsWeightOfSoftmax(std::size_t map_at) const;
+  static bool FillsADevice(const Piece& piece);
+  bool LosesItsNorm(std::size_t map_at) const;
+  void InlineWhere(const std::function<bool(std::size_t map, std::size_t reader)>& worth);
+  void FuseEpilogues();
+  void EndNests();
+  void FuseEpilogue(std::size_t producer_at, std::size_t map_at);
+  void FuseScans();
+
+  // Folds and the maps that read them, folds of folds, and several results of one.
+  void GroupNorms();
+  void GroupRowFolds();
+  void GroupFolds();
+  void NestFolds();
+  void GroupResults();
+  void GroupOrdered();
+  std::optional<Piece> AsReadBy(const Piece& norm, const Piece& map) const;
+  std::optional<std::size_t> PlaceOfBoth(std::size_t a, std::size_t b) const;
+
+  // Products with what is made of them in one kernel.
+  void FindPicks();
+  void GroupLogSums();
+  void GroupAttention();
+  void GroupMove(std::size_t attention);
+  bool GoesTogether(std::size_t at) const;
+  void GroupSlices(std::optional<Piece> (*of_slices)(const Memory&, const Piece&, const Piece&));
+  void GroupProducts();
+  void GroupRows();
+  void GroupFoldedProducts();
+  void GroupOrders();
+  std::optional<Piece> AsRead(const Piece& product, const Piece& fold) const;
+
+  const Memory& memory_;
+  std::vector<Piece> pieces_;
+  std::vector<Known> known_;                    // by piece
+  std::vector<int> maker_;                      // by buffer: the piece that makes it, -1 if none
+  std::vector<std::set<std::size_t>> readers_;  // by buffer
+  std::set<std::size_t> picks_;                 // maps that stay by themselves until GroupLogSums
+  bool rounded_ = false;                        // whether maps stay that round what products read
+};
+
+}  // namespace hone::expert
