@@ -12,9 +12,9 @@ namespace {
 bool HasEightBits(DType type) { return IsFloat(type) && Bytes(type) == 1; }
 
 // What a factor is a product of: the load of 8 bits, and what does not vary along the sum.
-class Parts {
+class ScaledLoad {
  public:
-  Parts(const Memory& memory, const std::vector<IndexVar>& over) : memory_(memory), over_(over) {}
+  ScaledLoad(const Memory& memory, const std::vector<IndexVar>& over) : memory_(memory), over_(over) {}
 
   bool Take(const Expr& e) {
     if (IsBinary(e, BinaryOp::kMul)) return Take(e->operands[0]) && Take(e->operands[1]);
@@ -58,7 +58,7 @@ std::optional<WithWeights> WithScalesBehind(const Memory& memory, const Piece& p
     const int buffer = memory.Root(factor->buffer);
     const Piece* before = map(buffer);
     const auto element = before != nullptr ? ElementAt(memory, *before, *factor) : factor;
-    Parts parts(memory, fold.over);
+    ScaledLoad parts(memory, fold.over);
     if (!element || !parts.Take(*element) || !parts.load) return std::nullopt;
     factors[side] = parts.load;
     if (parts.scale) behind = behind * parts.scale;

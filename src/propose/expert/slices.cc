@@ -16,7 +16,7 @@ std::vector<IndexVar> Anew(const std::vector<IndexVar>& vars) {
   for (const auto& var : vars) made.push_back(NewIndex(var.extent));
   return made;
 }
-Expr Renamed(const Expr& expr, const std::vector<IndexVar>& from, const std::vector<IndexVar>& to) {
+Expr InIndices(const Expr& expr, const std::vector<IndexVar>& from, const std::vector<IndexVar>& to) {
   return Substitute(expr, [&](const IndexVar& var) -> Expr {
     for (std::size_t d = 0; d < from.size(); ++d) {
       if (from[d].id == var.id) return Expr(to[d]);
@@ -38,8 +38,8 @@ std::optional<Piece> SliceOf(const Memory& memory, const Piece& product, const A
   Piece slice = product;
   slice.space = Anew(space);
   slice.fold->over = Anew(product.fold->over);
-  slice.fold->body = Renamed(Renamed(*body, space, slice.space), product.fold->over, slice.fold->over);
-  slice.fold->finish = Renamed(*finish, space, slice.space);
+  slice.fold->body = InIndices(InIndices(*body, space, slice.space), product.fold->over, slice.fold->over);
+  slice.fold->finish = InIndices(*finish, space, slice.space);
   return slice;
 }
 
@@ -57,11 +57,11 @@ std::vector<Affine> PlacesIn(const Memory& memory, const Piece& product, const P
 // The map as the end of `slice`, whose end takes the place of each load of the product.
 Piece Ended(const Memory& memory, const Piece& slice, const Piece& product, const Piece& map,
             const std::function<Expr(const ExprNode&)>& other) {
-  const Expr end = Renamed(slice.fold->finish, slice.space, map.space);
+  const Expr end = InIndices(slice.fold->finish, slice.space, map.space);
   Piece made = map;
   made.value = Expr();
   made.fold = slice.fold;
-  made.fold->body = Renamed(slice.fold->body, slice.space, map.space);
+  made.fold->body = InIndices(slice.fold->body, slice.space, map.space);
   made.fold->finish = ReplaceLoads(map.value, [&](const ExprNode& load) -> Expr {
     if (memory.Root(load.buffer) != product.buffer) return {};
     const Expr others = other(load);
