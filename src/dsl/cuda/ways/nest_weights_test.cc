@@ -245,20 +245,20 @@ TEST_F(NestWeightsTest, WhatCannotBeIsSaid) {
   EXPECT_EQ(said({.group = 4, .across = true}),
             "'way' weights: a scale, or a zero, is for 4 numbers, and a thread has 8 at once; try elements");
   EXPECT_EQ(said({.stored = "f8e4m3", .number = "exp(" + kReal + ")"}),
-            "'way' weights: what is done to its numbers is more than to add and to multiply; try dots");
+            "'way' weights: what is done to its numbers is more than to add and to multiply; try elements");
   EXPECT_EQ(said({.group = 16, .stored = "u8", .number = "real(" + kFour + ")"}),
             "'way' weights: a scale, or a zero, is for 16 numbers, and a thread has 32 at once; try elements");
   EXPECT_EQ(said_of_words({.number = "real({W} - ({Z} - 1))"}),
             "'way' weights: its zeros are -1 higher than their bits say, 0 to 96 are possible; try elements");
   EXPECT_EQ(said_of_words({.number = "real(and({W}, 7) - {Z})"}),
-            "'way' weights: what is done to its numbers is more than to add and to multiply; try dots");
+            "'way' weights: what is done to its numbers is more than to add and to multiply; try elements");
   EXPECT_EQ(said_of_words({.number = "(real({W}) * 2 - real({Z}))"}),
             "'way' weights: zeros of words are not what is taken from its numbers first; try elements");
   EXPECT_EQ(said_of_words({.of = Words::Of::kColumns, .n = 136}),
             "'way' weights: it reads up to 64 neighbouring columns at a time, and those of its numbers do not lie so; "
             "try elements");
   EXPECT_EQ(said({.number = "real(mod(w[n, k * {G} + l], 7))"}),
-            "'way' weights: what is done to its numbers is more than to add and to multiply; try dots");
+            "'way' weights: what is done to its numbers is more than to add and to multiply; try elements");
 }
 
 TEST_F(NestWeightsOnDeviceTest, ComputesWhatTheProgramSays) {
