@@ -36,9 +36,8 @@ std::string_view FirstPiece(std::span<const Parameter> declared, std::string_vie
 std::string_view NameIn(std::string_view piece) {
   const std::size_t end = piece.find('=');
   if (end == std::string_view::npos) return piece;
-  const std::size_t comma = piece.rfind(',', end);
-  return piece.substr(comma == std::string_view::npos ? 0 : comma + 1,
-                      end - (comma == std::string_view::npos ? 0 : comma + 1));
+  const std::size_t comma = piece.rfind(',', end), begin = comma == std::string_view::npos ? 0 : comma + 1;
+  return piece.substr(begin, end - begin);
 }
 
 // No number begins so: it is a name that nobody knows.

@@ -61,12 +61,7 @@ std::optional<Piece> Picked(const Memory& memory, const Piece& map, const Piece&
   made.fold = product.fold;
   std::vector<IndexVar>& over = made.fold->over;
   for (auto& var : over) var = NewIndex(var.extent);
-  made.fold->body = Simplify(Substitute(*body, [&](const IndexVar& var) -> Expr {
-    for (std::size_t d = 0; d < over.size(); ++d) {
-      if (product.fold->over[d].id == var.id) return Expr(over[d]);
-    }
-    return {};
-  }));
+  made.fold->body = Simplify(InIndices(*body, product.fold->over, over));
   made.fold->finish = Simplify(ReplaceLoads(
       map.value, [&](const ExprNode& load) { return memory.Root(load.buffer) == product.buffer ? *end : Expr(); }));
   return made;

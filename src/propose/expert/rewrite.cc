@@ -80,4 +80,13 @@ void VisitValues(const Expr& expr, const std::function<void(const ExprNode&)>& v
   walk(*expr);
 }
 
+Expr InIndices(const Expr& expr, const std::vector<IndexVar>& from, const std::vector<IndexVar>& to) {
+  return Substitute(expr, [&](const IndexVar& var) -> Expr {
+    for (std::size_t d = 0; d < from.size(); ++d) {
+      if (from[d].id == var.id) return Expr(to[d]);
+    }
+    return {};
+  });
+}
+
 }  // namespace hone::expert

@@ -11,6 +11,9 @@ namespace hone::expert {
 // Bottom-up: `with` gets each node with its operands done and gives what takes its place, or nothing to keep it.
 Expr Rewrite(const Expr& expr, const std::function<Expr(const Expr&)>& with);
 
+// The expression with indices `to` in place of `from`, which are as many.
+Expr InIndices(const Expr& expr, const std::vector<IndexVar>& from, const std::vector<IndexVar>& to);
+
 // What a whole number was cast from.
 inline Expr WithoutWholeCasts(Expr expr) {
   while (expr->kind == Expr::Kind::kCast && expr->type == ScalarType::kInt) expr = expr->operands[0];

@@ -16,14 +16,6 @@ std::vector<IndexVar> Anew(const std::vector<IndexVar>& vars) {
   for (const auto& var : vars) made.push_back(NewIndex(var.extent));
   return made;
 }
-Expr InIndices(const Expr& expr, const std::vector<IndexVar>& from, const std::vector<IndexVar>& to) {
-  return Substitute(expr, [&](const IndexVar& var) -> Expr {
-    for (std::size_t d = 0; d < from.size(); ++d) {
-      if (from[d].id == var.id) return Expr(to[d]);
-    }
-    return {};
-  });
-}
 
 // The product's elements at `position`, over `space`.
 std::optional<Piece> SliceOf(const Memory& memory, const Piece& product, const Affine& position,

@@ -8,13 +8,7 @@ namespace hone::expert {
 std::optional<dsl::Statement> RecogniseTogether(Names& names, Piece last, Piece first, const RecogniseProduct& of_one) {
   const Memory& memory = names.memory();
   if (Extents(last.space) != Extents(first.space)) return std::nullopt;
-  const auto to_last = [&](const IndexVar& var) -> Expr {
-    for (std::size_t d = 0; d < first.space.size(); ++d) {
-      if (first.space[d].id == var.id) return Expr(last.space[d]);
-    }
-    return {};
-  };
-  const Expr end = last.fold->finish, first_end = Substitute(first.fold->finish, to_last);
+  const Expr end = last.fold->finish, first_end = InIndices(first.fold->finish, first.space, last.space);
   last.fold->finish = first.fold->finish = Value(kIt, ScalarType::kReal);
   auto statement = of_one(names, last);
   const auto other = of_one(names, first);
