@@ -158,7 +158,9 @@ TEST(CostTest, WhatAMaskOfIndicesHidesIsNotMultiplied) {
   const std::string tensors = "q f32 2x3x16x8, k f32 2x3x16x8, v f32 2x3x16x8", seen = "17 of 32 pairs";
   constexpr double kPairs = 2 * 3 * 16 * 16 * (8 + 8);
   const auto count = [&](const std::string& nodes) {
-    return GraphCost(SmallGraph("fp32", tensors, "y f32 2x3x16x8", nodes)).multiply_adds / kPairs;
+    const Cost cost = GraphCost(SmallGraph("fp32", tensors, "y f32 2x3x16x8", nodes));
+    EXPECT_EQ(cost.bytes_read, 3 * 4 * 2 * 3 * 16 * 8) << "each row is seen by some";
+    return cost.multiply_adds / kPairs;
   };
   const auto attention = [&](const std::string& more) {
     return count(R"([{"op": "scaled_dot_product_attention", "args": {"query": "%q", "key": "%k", "value": "%v")" +
@@ -184,8 +186,16 @@ TEST(CostTest, WhatAMaskOfIndicesHidesIsNotMultiplied) {
   const std::string later = R"({"op": "gt.Tensor", "args": {"self": "%j", "other": "%i"}, "outputs": ["c"]})";
   const std::string filled =
       R"({"op": "masked_fill.Scalar", "args": {"self": "%s", "mask": "%c", "value": {"real": "-inf"}}, "outputs": ["x"]})";
-  // The scores themselves are made, as far as can be seen: another value might stand in for them.
-  EXPECT_EQ(spelled(later, filled), (1 + 17.0 / 32) / 2);
+  EXPECT_EQ(spelled(later, filled), 17.0 / 32);
+  // A window of three keys, whose infinity comes of an operator of its own.
+  const std::string outside = R"({"op": "sub.Tensor", "args": {"self": "%j", "other": "%i"}, "outputs": ["d"]},
+      {"op": "gt.Scalar", "args": {"self": "%d", "other": 0}, "outputs": ["after"]},
+      {"op": "le.Scalar", "args": {"self": "%d", "other": -3}, "outputs": ["long_before"]},
+      {"op": "bitwise_or.Tensor", "args": {"self": "%after", "other": "%long_before"}, "outputs": ["c"]})";
+  const std::string chosen =
+      R"({"op": "scalar_tensor", "args": {"s": {"real": "-inf"}, "dtype": "f32"}, "outputs": ["never"]},
+         {"op": "where.self", "args": {"condition": "%c", "self": "%never", "other": "%s"}, "outputs": ["x"]})";
+  EXPECT_EQ(spelled(outside, chosen), (1 + 2 + 14 * 3) / 256.0);
   // What only data say is not known.
   const std::string by_data = R"({"op": "lt.Tensor", "args": {"self": "%s", "other": "%i"}, "outputs": ["c"]})";
   EXPECT_EQ(spelled(by_data, filled), 1);

@@ -8,8 +8,6 @@ namespace {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
-bool Is(const Expr& e, double number) { return ConstantNumber(e) == number; }
-
 class Seeker {
  public:
   explicit Seeker(const Graph& graph) : graph_(graph) {}
@@ -39,7 +37,26 @@ class Seeker {
     }
   }
 
+  // `expr` with loads of what is made of indices alone written out.
+  Expr OfIndices(const Expr& expr) {
+    return ReplaceLoads(expr, [&](const ExprNode& load) -> Expr {
+      if (--steps_ < 0 || load.type == ScalarType::kReal) return {};
+      const auto element = ElementOf(load);
+      if (!element) return {};
+      const Expr written = OfIndices(*element);
+      return HasLoad(written) ? Expr() : written;
+    });
+  }
+
  private:
+  // Also where a stage of its own makes a constant.
+  bool Is(const Expr& e, double number) {
+    if (e->kind == Expr::Kind::kCast) return Is(e->operands[0], number);
+    if (e->kind != Expr::Kind::kLoad || --steps_ < 0) return ConstantNumber(e) == number;
+    const auto element = ElementOf(*e);
+    return element && Is(*element, number);
+  }
+
   // What is added to -inf is taken to be finite, as what zeros are multiplied by.
   void UnlessBinary(const ExprNode& e, double value, std::vector<Expr>& conditions) {
     const bool both = e.binary == (value == 0 ? BinaryOp::kMul : BinaryOp::kAdd);
@@ -75,15 +92,6 @@ class Seeker {
     });
   }
 
-  // The condition with loads of what is made of indices alone written out.
-  Expr OfIndices(const Expr& condition) {
-    return ReplaceLoads(condition, [&](const ExprNode& load) -> Expr {
-      if (--steps_ < 0) return {};
-      const auto element = ElementOf(load);
-      return element && (*element)->type != ScalarType::kReal ? OfIndices(*element) : Expr();
-    });
-  }
-
   const Graph& graph_;
   int steps_ = 64;  // a chain of maps from a mask to weights has a dozen
 };
@@ -95,5 +103,7 @@ std::vector<Expr> ZeroUnless(const Graph& graph, const Expr& expr) {
   Seeker(graph).Unless(expr, 0, conditions);
   return conditions;
 }
+
+Expr OfIndices(const Graph& graph, const Expr& expr) { return Seeker(graph).OfIndices(expr); }
 
 }  // namespace hone

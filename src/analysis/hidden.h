@@ -12,4 +12,8 @@ namespace hone {
 // Those that are not seen, or hang on data, are not among them.
 std::vector<Expr> ZeroUnless(const Graph& graph, const Expr& expr);
 
+// `expr`, an expression of the graph's, with loads of truth values and whole numbers that are made of indices alone
+// written out: what is asked of a mask that a stage of its own makes is then asked of the indices.
+Expr OfIndices(const Graph& graph, const Expr& expr);
+
 }  // namespace hone

@@ -66,16 +66,15 @@ double Reached(const Part& part, const Shape& shape, Dimensions dimensions) {
   return std::min(all, most);
 }
 
-// The same elements in another shape. Dimensions that became one, or came of one, keep what they reach together.
+// The same elements in another shape. Dimensions that became one, or came of one, keep what they reach together, and so
+// do several of them.
 Part Reshaped(const Part& part, const Shape& from, const Shape& to) {
-  Part turned{part.share, {}};
+  std::vector<std::pair<Dimensions, Dimensions>> same;  // the fewest dimensions of each that hold the same places
   std::size_t f = 0, t = 0;
   while (f < from.size() && t < to.size()) {
-    // The fewest dimensions of each that hold the same number of places.
     Dimensions old = One(f), now = One(t);
     std::int64_t places = from[f++], other = to[t++];
-    while (places != other) {
-      if (places < other ? f == from.size() : t == to.size()) return turned;
+    while (places != other && (places < other ? f < from.size() : t < to.size())) {
       if (places < other) {
         old |= One(f);
         places *= from[f++];
@@ -84,14 +83,29 @@ Part Reshaped(const Part& part, const Shape& from, const Shape& to) {
         other *= to[t++];
       }
     }
-    if (places > 0) turned.reach[now] = Reached(part, from, old) / static_cast<double>(places);
+    if (places != other) break;
+    if (places > 0) same.emplace_back(old, now);
   }
+  Part turned{part.share, {}};
+  const auto add = [&](Dimensions group) {
+    Dimensions old = 0, now = 0;
+    for (const auto& [before, after] : same) {
+      if ((before & group) != before) continue;
+      old |= before;
+      now |= after;
+    }
+    if (now) turned.reach[now] = Reached(part, from, old) / PlacesOf(from, old);
+  };
+  for (const auto& [before, after] : same) add(before);
+  for (const auto& [group, share] : part.reach) add(group);
   return turned;
 }
 
-// What a load that is always made reaches of a buffer, in the dimensions that it names by an index each, for all that a
-// stage makes of its own buffer.
-std::map<Dimensions, double> ReachOf(const ExprNode& load, const Shape& shape, const Stage& stage, const Part& made) {
+// What a load reaches of a buffer, in the dimensions that it names by an index each, for all that a stage makes of its
+// own buffer, if it is made where these conditions hold on its indices. Behind conditions: in each dimension that they
+// are about, together with all that they say nothing of.
+std::map<Dimensions, double> ReachOf(const ExprNode& load, const Shape& shape, const Stage& stage, const Part& made,
+                                     const std::vector<Expr>& conditions) {
   Shape made_shape;
   for (const IndexVar& var : stage.vars) made_shape.push_back(var.extent);
   std::vector<Dimensions> result(shape.size(), 0);  // by dimension: the result's index that names it, if one does
@@ -105,7 +119,7 @@ std::map<Dimensions, double> ReachOf(const ExprNode& load, const Shape& shape, c
     }
   }
   std::map<Dimensions, double> reach;
-  const auto add = [&](Dimensions group) {
+  const auto add = [&](Dimensions group, double share = 1) {
     if (!group || reach.count(group)) return;
     Dimensions of_result = 0;
     std::map<int, std::int64_t> others;
@@ -116,8 +130,21 @@ std::map<Dimensions, double> ReachOf(const ExprNode& load, const Shape& shape, c
     }
     double places = Reached(made, made_shape, of_result);
     for (const auto& [id, extent] : others) places *= static_cast<double>(extent);
-    reach[group] = places / PlacesOf(shape, group);
+    reach[group] = share * places / PlacesOf(shape, group);
   };
+  if (!conditions.empty()) {
+    Dimensions free = plain;
+    std::map<std::size_t, double> shares;  // by dimension that conditions are about
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const auto about = [&](const Expr& e) { return UsesIndex(e, load.operands[d]->index.id); };
+      if (!(plain & One(d)) || std::none_of(conditions.begin(), conditions.end(), about)) continue;
+      free &= ~One(d);
+      shares[d] = ShareReached(conditions, load.operands[d]->index);
+    }
+    add(free);
+    for (const auto& [d, share] : shares) add(free | One(d), share);
+    return reach;
+  }
   for (std::size_t d = 0; d < shape.size(); ++d) add(plain & One(d));
   add(plain);
   for (const auto& [group, share] : made.reach) {
@@ -140,8 +167,9 @@ void Part::Add(const Part& other) {
 
 std::map<int, Part> PartsRead(const Graph& graph, const Stage& stage, const Part& made, Which which) {
   std::map<int, Part> parts;
-  const Paths paths(stage.value);
-  Visit(stage.value, [&](const ExprNode& node) {
+  const Expr value = OfIndices(graph, stage.value);
+  const Paths paths(value);
+  Visit(value, [&](const ExprNode& node) {
     if (node.kind != Expr::Kind::kLoad || made.share <= 0) return;
     std::map<int, std::int64_t> vars;
     bool by_data = paths.Of(node).by_data;
@@ -168,7 +196,10 @@ std::map<int, Part> PartsRead(const Graph& graph, const Stage& stage, const Part
     double count = met;
     for (const auto& [id, extent] : vars) count *= static_cast<double>(extent);
     Part part{made.share * std::min(1.0, count / all), {}};
-    if (met == 1) part.reach = ReachOf(node, shape, stage, made);
+    if (met == 1) part.reach = ReachOf(node, shape, stage, made, {});
+    // Of a part that is made the places may be others than those where the conditions hold.
+    else if (met > 0 && made.share == 1)
+      part.reach = ReachOf(node, shape, stage, made, own);
     for (const auto& [group, reached] : part.reach)
       part.share = std::max(part.share, reached * PlacesOf(shape, group) / all);
     parts[node.buffer].Add(part);

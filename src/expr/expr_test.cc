@@ -100,6 +100,18 @@ TEST(ShareTrueTest, FewPlacesAreTriedAndManyAreSampled) {
   EXPECT_EQ(ShareTrue({Less(Expr(i), Load(0, {Expr(i)}, ScalarType::kInt))}), 1);
 }
 
+TEST(ShareTrueTest, AValueIsReachedWhereSomePlaceHoldsAtIt) {
+  const IndexVar i = NewIndex(10), j = NewIndex(300), k = NewIndex(2000), l = NewIndex(2000);
+  EXPECT_EQ(ShareReached({Less(Expr(j), Expr(i) * 20)}, i), 0.9);  // none is before 0
+  EXPECT_DOUBLE_EQ(ShareReached({Less(Expr(j), Expr(i) * 20)}, j), 0.6);
+  EXPECT_EQ(ShareReached({Within(i)}, j), 1);
+  EXPECT_EQ(ShareReached({Less(Expr(i), Expr(0))}, j), 0);
+  // Of too many places to try, no more than is seen.
+  const double window = ShareReached({Less(Expr(k), Expr(l) + 1), Less(Expr(l), Expr(k) + 300)}, k);
+  EXPECT_LE(window, 1);
+  EXPECT_GT(window, 0.95);
+}
+
 TEST(ExprTest, AValueIsReplacedAloneAndLoadsByThemselves) {
   const Expr it = Value(kIt, ScalarType::kReal), load = Load(0, {}, ScalarType::kReal);
   const Expr both = Exp(it) + Value(LetValue(1), ScalarType::kReal) * load;

@@ -27,5 +27,7 @@ std::vector<Expr> Conjuncts(const Expr& condition);
 // Of all places that indices can be at, at least this share is one where these conditions hold together: exactly, or
 // from a sample where there are too many places to try. A condition that hangs on data counts as one that always holds.
 double ShareTrue(const std::vector<Expr>& conditions);
+// Of all values of an index, at least this share is one at which these conditions hold at some place, likewise.
+double ShareReached(const std::vector<Expr>& conditions, const IndexVar& index);
 
 }  // namespace hone

@@ -1,8 +1,12 @@
 // At how many places conditions hold: they are tried out. A network's layers ask the same of themselves again and
 // again, each with indices of its own, and so does all that weighs their work: answers are kept by what is asked.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <unordered_map>
@@ -53,34 +57,58 @@ class Steps {
   }
 
   double ShareTrue() {
+    double holds = 0;
+    const Tried tried = Try([&](const auto&) { holds += 1; });
+    if (tried.places < 1) return 1;
+    const double share = holds / tried.places;
+    return tried.all ? share : std::max(0.0, share - kDeviations * std::sqrt(share * (1 - share) / tried.places));
+  }
+
+  // Of the values of an index, by its rank among the ids.
+  double ShareReached(std::size_t rank) {
+    std::vector<bool> reached(static_cast<std::size_t>(extents_[rank]), false);
+    Try([&](const std::vector<double>& at) { reached[static_cast<std::size_t>(at[rank])] = true; });
+    return static_cast<double>(std::ranges::count(reached, true)) / static_cast<double>(reached.size());
+  }
+
+ private:
+  struct Tried {
+    double places = 0;
+    bool all = false;  // or a sample
+  };
+
+  // Calls meet(place) for those of the places tried at which all conditions hold.
+  template <class Meet>
+  Tried Try(const Meet& meet) {
     double places = 1;
     for (const std::int64_t extent : extents_) places *= static_cast<double>(extent);
-    if (places < 1) return 1;
+    if (places < 1) return {0, true};
     columns_.resize(steps_.size());
     places_.resize(extents_.size());
     if (places > kTried) {
       std::mt19937_64 draw(1);
-      const double share = Count(static_cast<std::size_t>(kTried),
-                                 [&](std::vector<std::int64_t>& at) {
-                                   for (std::size_t d = 0; d < at.size(); ++d)
-                                     at[d] =
-                                         static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(extents_[d]));
-                                 }) /
-                           kTried;
-      return std::max(0.0, share - kDeviations * std::sqrt(share * (1 - share) / kTried));
+      TryPlaces(
+          static_cast<std::size_t>(kTried),
+          [&](std::vector<std::int64_t>& at) {
+            for (std::size_t d = 0; d < at.size(); ++d)
+              at[d] = static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(extents_[d]));
+          },
+          meet);
+      return {kTried, false};
     }
     bool first = true;
-    return Count(static_cast<std::size_t>(places),
-                 [&](std::vector<std::int64_t>& at) {
-                   for (std::size_t d = 0; !std::exchange(first, false) && d < at.size(); ++d) {
-                     if (++at[d] < extents_[d]) break;
-                     at[d] = 0;
-                   }
-                 }) /
-           places;
+    TryPlaces(
+        static_cast<std::size_t>(places),
+        [&](std::vector<std::int64_t>& at) {
+          for (std::size_t d = 0; !std::exchange(first, false) && d < at.size(); ++d) {
+            if (++at[d] < extents_[d]) break;
+            at[d] = 0;
+          }
+        },
+        meet);
+    return {places, true};
   }
 
- private:
   struct Step {
     Expr::Kind kind{};
     ScalarType type{};
@@ -101,11 +129,11 @@ class Steps {
     return numbers_[&node] = steps_.size() - 1;
   }
 
-  // At how many of so many places all hold; `next` goes on to the next place.
-  template <class Next>
-  double Count(std::size_t count, const Next& next) {
+  // Of so many places; `next` goes on to the next one.
+  template <class Next, class Meet>
+  void TryPlaces(std::size_t count, const Next& next, const Meet& meet) {
     std::vector<std::int64_t> at(extents_.size(), 0);
-    double holds = 0;
+    std::vector<double> place(at.size());
     for (std::size_t done = 0; done < count; done += kBatch) {
       const std::size_t now = std::min(kBatch, count - done);
       for (std::size_t i = 0; i < now; ++i) {
@@ -113,10 +141,12 @@ class Steps {
         for (std::size_t d = 0; d < at.size(); ++d) places_[d][i] = static_cast<double>(at[d]);
       }
       for (std::size_t s = 0; s < steps_.size(); ++s) Do(steps_[s], columns_[s]);
-      for (std::size_t i = 0; i < now; ++i)
-        holds += std::ranges::all_of(conditions_, [&](std::size_t s) { return columns_[s][i] != 0; }) ? 1 : 0;
+      for (std::size_t i = 0; i < now; ++i) {
+        if (!std::ranges::all_of(conditions_, [&](std::size_t s) { return columns_[s][i] != 0; })) continue;
+        for (std::size_t d = 0; d < at.size(); ++d) place[d] = places_[d][i];
+        meet(place);
+      }
     }
-    return holds;
   }
 
   using Column = std::array<double, kBatch>;
@@ -151,18 +181,18 @@ class Steps {
   std::vector<Column> places_;   // by index
 };
 
-double ShareOf(const Together& together) {
+// `index`: whose values are asked for, by its id; none for places.
+double ShareOf(const Together& together, std::optional<int> index) {
   thread_local std::unordered_map<std::string, double> kept;
   Steps steps(together);
-  const std::string key = steps.Key();
+  const auto rank = index ? std::distance(together.extents.begin(), together.extents.find(*index)) : -1;
+  const std::string key = fmt::format("{} ", rank) + steps.Key();
   if (const auto known = kept.find(key); known != kept.end()) return known->second;
   if (kept.size() >= kKept) kept.clear();
-  return kept[key] = steps.ShareTrue();
+  return kept[key] = index ? steps.ShareReached(static_cast<std::size_t>(rank)) : steps.ShareTrue();
 }
 
-}  // namespace
-
-double ShareTrue(const std::vector<Expr>& conditions) {
+std::vector<Together> GroupsOf(const std::vector<Expr>& conditions) {
   std::vector<Together> groups;
   for (const auto& condition : conditions) {
     for (const auto& one : Conjuncts(condition)) {
@@ -188,8 +218,25 @@ double ShareTrue(const std::vector<Expr>& conditions) {
       groups.push_back(std::move(group));
     }
   }
+  return groups;
+}
+
+}  // namespace
+
+double ShareTrue(const std::vector<Expr>& conditions) {
   double share = 1;
-  for (const auto& group : groups) share *= ShareOf(group);
+  for (const auto& group : GroupsOf(conditions)) share *= ShareOf(group, std::nullopt);
+  return share;
+}
+
+double ShareReached(const std::vector<Expr>& conditions, const IndexVar& index) {
+  double share = 1;
+  for (const auto& group : GroupsOf(conditions)) {
+    if (group.extents.count(index.id))
+      share *= ShareOf(group, index.id);
+    else if (ShareOf(group, std::nullopt) <= 0)
+      share = 0;
+  }
   return share;
 }
 
