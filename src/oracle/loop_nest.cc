@@ -495,6 +495,7 @@ class NestWriter : public KeyedText {
     Line("for (std::int64_t {0} = block; {0} < end; ++{0}) {{", IndexName(inner));
     ++depth_;
     WriteGuards(guarded, sum.over.size() - 1);
+    Line("sums.NextTerm();");
     Line("for (int lane = 0; lane < lanes; ++lane) {{");
     ++depth_;
     Line("const std::int64_t {} = first + lane;", IndexName(stage.vars[lane]));

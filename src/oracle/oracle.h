@@ -7,7 +7,8 @@
 // its own roundings; errors that the terms bring along (operands rounded to tf32, say) add up as independent ones do,
 // unless all pull one way (generated_code/numbers.h). An honest implementation (the same definitions in the contract's
 // precision, sums in order) runs too, and its largest error on that scale, at least 1, says how such errors really add
-// up here. The budget is kBudgetFactor times that, times the scale.
+// up here; sums of terms of one sign have what adding them in order costs in their scale already, as of a few such sums
+// all may be right by chance. The budget is kBudgetFactor times that, times the scale.
 #pragma once
 
 #include <cstdint>

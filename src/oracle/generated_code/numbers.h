@@ -591,23 +591,33 @@ struct Terms;  // one sum whose terms come a lane each: only the two below
 // How errors of terms add up: roundings of the sum itself as their magnitudes (it may be taken in any order, so partial
 // sums may be as large), those that the terms bring along as independent ones do, in quadrature, but in full as far as
 // all of one sign pull one way. Linear sums would be larger by the root of the number of terms, which in a few layers
-// lets anything pass. Where that is too small, the honest implementation shows it (oracle/oracle.h).
+// lets anything pass. Where that is too small, the honest implementation shows it (oracle/oracle.h): but of a few sums
+// it may by chance be off by next to nothing. So terms of one sign, added up in order, are off by no less than such
+// sums are: n of them by 0.22 to 0.25 sqrt(n) units of the sum in the mean square, as its last bits are worth one unit
+// or two; one in ten million is off by more than kAllowed thirds of sqrt(n).
 struct TermErrors {
   double magnitude = 0;   // sum of |t|
   double squares = 0;     // sum of e^2
   double signed_sum = 0;  // sum of e with the sign of t
-  double Total() const { return NoNan(magnitude * kUnit + std::sqrt(squares) + std::abs(signed_sum)); }
+  double terms = 0;       // that are not 0
+  // Of a sum that comes to v.
+  double Total(double v) const {
+    const double own = std::max(magnitude, std::abs(v) * std::sqrt(terms) / 3);
+    return NoNan(own * kUnit + std::sqrt(squares) + std::abs(signed_sum));
+  }
 };
 
 // Values and errors apart, so that all loops over lanes are vectors.
 template <>
 struct Sums<Tracked> {
   double v[kLanes] = {}, magnitude[kLanes] = {}, squares[kLanes] = {}, signed_sum[kLanes] = {};
+  double terms[kLanes] = {}, products = 0;  // of a lane; `products`: those of 0 too, as counting others takes time
   void Add(int lane, Tracked t) {
     v[lane] += t.v;
     magnitude[lane] += std::abs(t.v);
     squares[lane] += t.e * t.e;
     signed_sum[lane] += std::copysign(t.e, t.v);
+    terms[lane] += t.v != 0 ? 1 : 0;
   }
   void AddProduct(int lane, Tracked a, Tracked b) { Add(lane, Product(a, b)); }
   // The product of two numbers without error: it rounds once itself, and its operands may be rounded to the contract's
@@ -621,11 +631,14 @@ struct Sums<Tracked> {
   void AddExact(int lane, double a) {
     v[lane] += a;
     magnitude[lane] += std::abs(a);
+    terms[lane] += a != 0 ? 1 : 0;
   }
+  void NextTerm() { products += 1; }  // of each lane
   void Flush(std::int64_t) {}
   void ScaleExactProducts() {
     for (int i = 0; i < kLanes; ++i) {
       magnitude[i] *= 2;
+      terms[i] = products;
       if (kOperandUnit > kUnit) {
         squares[i] *= 4 * kOperandUnit * kOperandUnit;
         signed_sum[i] = 2 * kOperandUnit * v[i];
@@ -633,7 +646,7 @@ struct Sums<Tracked> {
     }
   }
   Tracked Get(int lane) const {
-    return Tracked(v[lane], TermErrors{magnitude[lane], squares[lane], signed_sum[lane]}.Total());
+    return Tracked(v[lane], TermErrors{magnitude[lane], squares[lane], signed_sum[lane], terms[lane]}.Total(v[lane]));
   }
   Tracked Total() const {
     double sum = 0;
@@ -643,13 +656,16 @@ struct Sums<Tracked> {
       errors.magnitude += magnitude[i];
       errors.squares += squares[i];
       errors.signed_sum += signed_sum[i];
+      errors.terms += terms[i];
     }
-    return Tracked(sum, errors.Total());
+    return Tracked(sum, errors.Total(sum));
   }
 };
 
 template <>
-struct Terms<Tracked> : Sums<Tracked> {};
+struct Terms<Tracked> : Sums<Tracked> {
+  void Flush(std::int64_t lanes) { products += static_cast<double>(lanes) / kLanes; }
+};
 
 template <class T>
 struct Sums<Honest<T>> {
@@ -658,6 +674,7 @@ struct Sums<Honest<T>> {
   void Add(int lane, Honest<T> t) { block[lane] += t.v; }
   void AddExactProduct(int lane, T a, T b) { block[lane] += RoundProduct(RoundOperand(a) * RoundOperand(b)); }
   void AddExact(int lane, T a) { block[lane] += a; }
+  void NextTerm() {}
   // After so many more terms of each lane.
   void Flush(std::int64_t terms) {
     if ((count += terms) < kBlock) return;
@@ -726,6 +743,7 @@ struct Sum<Tracked> {
     errors.magnitude += std::abs(t.v);
     errors.squares += t.e * t.e;
     errors.signed_sum += std::copysign(t.e, t.v);
+    errors.terms += t.v != 0 ? 1 : 0;
   }
   // As in Sums: of numbers without error, whose products' errors ScaleExactProducts adds in the end.
   void AddExactProduct(double a, double b) {
@@ -733,10 +751,12 @@ struct Sum<Tracked> {
     v += p;
     errors.magnitude += std::abs(p);
     if (kOperandUnit > kUnit) errors.squares += p * p;
+    errors.terms += p != 0 ? 1 : 0;
   }
   void AddExact(double a) {
     v += a;
     errors.magnitude += std::abs(a);
+    errors.terms += a != 0 ? 1 : 0;
   }
   void ScaleExactProducts() {
     errors.magnitude *= 2;
@@ -750,8 +770,9 @@ struct Sum<Tracked> {
     errors.magnitude += other.errors.magnitude;
     errors.squares += other.errors.squares;
     errors.signed_sum += other.errors.signed_sum;
+    errors.terms += other.errors.terms;
   }
-  Tracked Get() const { return Tracked(v, errors.Total()); }
+  Tracked Get() const { return Tracked(v, errors.Total(v)); }
 };
 
 // The first extreme; a NaN is extreme. `rival` is how near the runners-up come: where one is within the errors, the

@@ -315,7 +315,7 @@ struct FormSums {
     Sum<Tracked> sum;
     const auto of = [&](FormSum what) { return sums[what][n / 4][n % 4]; };
     sum.v = of(kValueSum);
-    sum.errors = {of(kMagnitudeSum), of(kSquareSum), of(kSignedSum)};
+    sum.errors = {of(kMagnitudeSum), of(kSquareSum), of(kSignedSum), terms};
     if constexpr (kExact)
       sum.ScaleExactProducts();
     else
