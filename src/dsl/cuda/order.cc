@@ -65,24 +65,28 @@ std::string KeyText(DeviceWriter& out, const Kernel& kernel, const std::map<int,
                      narrow ? fmt::format("static_cast<int>({})", value) : value);
 }
 
+std::string ElementOfKey(DeviceWriter& out, const Kernel& kernel, const std::map<int, std::string>& names,
+                         const std::string& key, const std::string& place) {
+  if (kernel.also.empty()) return "";
+  const Ordering order(kernel);
+  const std::string element = out.Fresh("element"), at = out.Fresh("there");
+  out.Line(fmt::format("{} {};", out.Type(kernel.inputs[0]->type), element));
+  out.Open(fmt::format("if (!IsKeyOf({}{}, {}))", order.descending ? "~" : "", key, element));
+  out.Line(fmt::format("const {} {} = {};", out.index_type(), at, place));
+  std::map<int, std::string> there = names;
+  there[order.along.id] = at;
+  out.Line(fmt::format("{} = {};", element, OrderedText(out, kernel, there)));
+  out.Close();
+  return element;
+}
+
 void WriteSorted(DeviceWriter& out, const Kernel& kernel, std::map<int, std::string> names, const std::string& mine,
                  std::int64_t threads, const std::optional<SortedPiece>& piece) {
   const Ordering order(kernel);
   out.Open(fmt::format("for (int j = {}; j < {}; j += {})", mine,
                        piece ? piece->count : std::to_string(order.place.extent), threads));
   names[order.place.id] = piece ? fmt::format("({} + j)", piece->before) : "j";
-  std::string element;
-  if (!kernel.also.empty()) {  // the element is what its key is of, or else it is looked up
-    element = out.Fresh("element");
-    const std::string at = out.Fresh("there");
-    out.Line(fmt::format("{} {};", out.Type(kernel.inputs[0]->type), element));
-    out.Open(fmt::format("if (!IsKeyOf({}found[OfSorted(j)], {}))", order.descending ? "~" : "", element));
-    out.Line(fmt::format("const {} {} = found_at[OfSorted(j)];", out.index_type(), at));
-    std::map<int, std::string> there = names;
-    there[order.along.id] = at;
-    out.Line(fmt::format("{} = {};", element, OrderedText(out, kernel, there)));
-    out.Close();
-  }
+  const std::string element = ElementOfKey(out, kernel, names, "found[OfSorted(j)]", "found_at[OfSorted(j)]");
   WriteOrdered(out, kernel, names, "static_cast<long>(found_at[OfSorted(j)])", element);
   out.Close();
 }

@@ -21,6 +21,10 @@ void WriteOrdered(DeviceWriter& out, const Kernel& kernel, const std::map<int, s
 // named indices.
 bool HasWideKey(const Kernel& kernel);
 std::string KeyText(DeviceWriter& out, const Kernel& kernel, const std::map<int, std::string>& names);
+// The element that has such a key, as a value: what its key says, or else looked up at its place in the row. Empty
+// where nothing is made of it.
+std::string ElementOfKey(DeviceWriter& out, const Kernel& kernel, const std::map<int, std::string>& names,
+                         const std::string& key, const std::string& place);
 // After SortFirst (order.cuh) of shared `found` and `found_at`: stores the first of a row. `mine` of so many threads.
 // Where only a piece of them was sorted, `piece` says how many come before it and how many it has.
 struct SortedPiece {

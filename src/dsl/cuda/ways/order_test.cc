@@ -36,9 +36,9 @@ const Case kCases[] = {
     {"input x: i64[1, 20000]\noutput y: i64[1, 300]", "order ascending(x) over [1] by {count: 300}", 2},
     {"input x: f32[1, 400000]\noutput y: i64[1, 2000]",
      "order descending(relu(x - 5.5)) over [1] by {count: 2000} with {way: select, part: 8192}", 4},
-    {"input x: f32[2, 5000]\noutput y: i64[2, 5000]", "order descending(x) over [1]", 2},
-    {"input x: f32[3000, 2]\noutput y: i64[2500, 2]", "order ascending(x) over [0] by {count: 2500}", 2},
-    {"input x: i64[2, 300]\noutput y: i64[2, 9]", "order descending(x) over [1] by {count: 9} with {way: chunks}", 2},
+    {"input x: f32[2, 5000]\noutput y: i64[2, 5000]", "order descending(x) over [1]"},
+    {"input x: f32[3000, 2]\noutput y: i64[2500, 2]", "order ascending(x) over [0] by {count: 2500}"},
+    {"input x: i64[2, 300]\noutput y: i64[2, 9]", "order descending(x) over [1] by {count: 9} with {way: radix}"},
     {"input x: f32[300, 2]\noutput y: i64[300, 2]", "order descending(x) over [1]"},
     {"input x: i32[7, 1100]\noutput y: i64[7, 1100]", "order ascending(x) over [1]"},
     // Elements along with their places. By 1 / it one sees of which sign a zero is.
@@ -70,8 +70,27 @@ const Case kCases[] = {
      "order ascending(x) over [1] by {count: 300} with {way: sample, chunk: 2048}\n  also v = it", 3},
     {"input x: bf16[200000, 2]\noutput y: i32[1500, 2]",
      "order ascending(x) over [0] by {count: 1500} with {way: sample} -> it * 3", 3},
+    // By digits: of one block a row and of many, with one tile each and with more, and of each type.
     {"input x: f32[2, 5000]\noutput y: i64[2, 5000]\noutput v: f32[2, 5000]",
-     "order descending(x) over [1]\n  also v = it", 2},
+     "order descending(x) over [1]\n  also v = it"},
+    {"input x: i64[1, 32768]\noutput y: i64[1, 32768]", "order ascending(x) over [1]"},
+    {"input x: f64[3, 9000]\ninput z: f64[3, 9000]\noutput y: i64[3, 9000]\noutput v: f64[3, 9000]",
+     "order descending(x * 37.7 + z) over [1] with {each: 4, team: 2}\n  also v = it"},
+    {"input x: f32[1, 300000]\ninput z: f32[1, 300000]\noutput y: i64[1, 300000]\noutput v: f32[1, 300000]",
+     "order ascending(x * 37 + z) over [1] with {each: 4}\n  also v = it"},
+    {"input x: bf16[300, 3001]\noutput y: i32[300, 3001]\noutput v: bf16[300, 3001]",
+     "order descending(x) over [1] -> it * 3\n  also v = it"},
+    {"input x: f16[20000, 3]\noutput y: i64[15000, 3]\noutput v: f16[15000, 3]",
+     "order ascending(x) over [0] by {count: 15000} with {each: 16, team: 3}\n  also v = it"},
+    {"input x: f64[2, 5000]\noutput y: i64[2, 5000]\noutput v: f64[2, 5000]",
+     "order ascending(relu(x - 1) * 3) over [1] with {each: 8, team: 1}\n  also v = it"},
+    {"input x: i8[2, 7000]\noutput y: i64[2, 7000]", "order descending(x * 1) over [1]"},
+    {"input x: i16[2, 7000]\noutput y: i64[2, 7000]\noutput v: i16[2, 7000]",
+     "order descending(x) over [1]\n  also v = it"},
+    {"input x: u8[2, 7000]\noutput y: i64[2, 7000]", "order ascending(x) over [1]"},
+    {"input x: bool[2, 3000]\noutput y: i64[2, 3000]", "order ascending(x) over [1] with {way: radix, team: 1}"},
+    {"input x: f32[5, 100]\noutput y: i64[5, 100]\noutput s: bool[5, 100]",
+     "order ascending(x * -1) over [1] with {way: radix}\n  also s = 1 / it < 0"},
 };
 
 std::string Text(const Case& one) { return fmt::format("{}\ny = {}", one.declared, one.statement); }
@@ -90,7 +109,7 @@ TEST_F(OrderWaysTest, EveryCaseCompilesWithoutSpills) {
   }
 }
 
-TEST_F(OrderWaysTest, ChunksAreForMoreThanIsSortedInSharedMemory) {
+TEST_F(OrderWaysTest, RadixIsForMoreThanIsSortedInSharedMemory) {
   const auto way = [&](std::int64_t wanted, const std::string& settings = "") {
     const auto lowered = Lowered(fmt::format(
         "input x: f32[4, 5000]\noutput y: i64[4, {0}]\ny = order ascending(x) over [1] by {{count: {0}}}{1}", wanted,
@@ -99,9 +118,9 @@ TEST_F(OrderWaysTest, ChunksAreForMoreThanIsSortedInSharedMemory) {
     return complaint ? complaint->message : std::string(std::get<KernelProgram>(lowered).kernels[0].way->name);
   };
   EXPECT_EQ(way(2048), "select");
-  EXPECT_EQ(way(2049), "chunks");
+  EXPECT_EQ(way(2049), "radix");
   EXPECT_EQ(way(2049, " with {way: select}"),
-            "'way' select: 2049 of a row are wanted, and 2048 at most are sorted in shared memory; try chunks");
+            "'way' select: 2049 of a row are wanted, and 2048 at most are sorted in shared memory; try radix");
   const auto of_long = [&](const char* type, int wanted) {
     const auto lowered = Lowered(
         fmt::format("input x: {0}[4, 100000]\noutput y: i64[4, {1}]\ny = order ascending(x) over [1] by {{count: {1}}}",
@@ -142,9 +161,26 @@ TEST_F(OrderWaysTest, ASampleIsNotSoLargeThatItIsHalfOfARowNorSoSmallThatTooMany
   EXPECT_EQ(
       complaint(1000000, 4500, "way: sample"),
       "'way' sample: what a sample finds, more than the 4500 that are wanted, does not fit into shared memory; try "
-      "chunks");
+      "radix");
   EXPECT_EQ(complaint(100000, 1000, "way: sample, sample: 5000"), "'sample' 5000: it is 4096, 8192 or 16384; try 8192");
   EXPECT_EQ(complaint(100000, 1000, "way: sample, chunk: 100"), "'chunk' 100: it is 2048, 4096 or 8192; try 4096");
+}
+
+TEST_F(OrderWaysTest, ATeamIsNoLargerThanARowHasTilesNorThanTheDevice) {
+  const auto complaint = [&](const char* type, std::int64_t row, const std::string& with) {
+    const auto lowered = Lowered(fmt::format(
+        "input x: {0}[1, {1}]\noutput y: i64[1, {1}]\ny = order ascending(x) over [1] with {{way: radix, {2}}}", type,
+        row, with));
+    const auto* said = std::get_if<dsl::Complaint>(&lowered);
+    return said ? said->message : std::string("taken");
+  };
+  EXPECT_EQ(complaint("f32", 10000, "each: 8, team: 5"), "taken");
+  EXPECT_EQ(complaint("f32", 10000, "each: 8, team: 6"),
+            "'team' 6: it is at most 5, as a row has so many tiles, or so many blocks run at once; try 5");
+  EXPECT_EQ(complaint("f32", 1000000, "each: 16, team: 250"),
+            "'team' 250: it is at most 224, as a row has so many tiles, or so many blocks run at once; try 224");
+  EXPECT_EQ(complaint("i64", 10000, "each: 16"), "'each' 16: it is 4 or 8, where keys have 64 bits; try 8");
+  EXPECT_EQ(complaint("f32", 10000, "each: 5"), "'each' 5: it is 4, 8 or 16; try 8");
 }
 
 TEST_F(OrderWaysOnDeviceTest, ComputesWhatTheProgramSays) {
