@@ -99,7 +99,7 @@ bool Checker::MakeKernel(const Statement& statement, int target, Kernel& kernel)
   kernel.attributes = statement.attributes;
   if (!Space(statement, kernel)) return false;
   if (!Expressions(statement, IsWhole(statement.target_type, target), kernel)) return false;
-  kernel.target = Target(AimOf(statement, kernel, target), kernel, kernel.epilogue);
+  kernel.target = Target(AimOf(statement, kernel, target), kernel.result, kernel, kernel.epilogue);
   if (failed_ || !AddAlso(statement, kernel)) return false;
   if (family->check) {
     if (auto why = family->check(program_, kernel)) return Fail(statement.at, *why);
@@ -201,6 +201,24 @@ bool Checker::Expressions(const Statement& statement, bool whole, Kernel& kernel
   return true;
 }
 
+// Of a norm: the extents along which its lets differ, and whether a value does along no others.
+Shape Checker::RowsOf(const Kernel& kernel) {
+  Shape rows;
+  for (const int d : AllDims(kernel)) {
+    if (std::find(kernel.axes.begin(), kernel.axes.end(), d) == kernel.axes.end())
+      rows.push_back(kernel.space[At(d)].extent);
+  }
+  return rows;
+}
+bool Checker::IsOfRow(const Kernel& kernel, const Expr& value) {
+  bool same = true;
+  Visit(value, [&](const ExprNode& node) {
+    if (node.kind != Expr::Kind::kLoad) return;
+    for (const int axis : kernel.axes) same &= kernel.operands[At(node.buffer)].strides[At(axis)] == 0;
+  });
+  return same;
+}
+
 bool Checker::AddAlso(const Statement& statement, Kernel& kernel) {
   std::set<std::string> made = {statement.target};
   for (std::size_t i = 0; i < statement.also.size(); ++i) {
@@ -210,19 +228,27 @@ bool Checker::AddAlso(const Statement& statement, Kernel& kernel) {
     if (!MayWrite(one.target, one.at)) return false;
     const auto known = buffers_.find(one.target);
     KernelAlso& also = kernel.also[i];
-    also.target = Target(AimOf(one, kernel, known == buffers_.end() ? -1 : known->second), kernel, also.value);
+    const Shape rows = RowsOf(kernel);
+    also.of_row = kernel.family->keeps_axes && one.has_target_shape &&
+                  ElementCount(one.target_shape) == ElementCount(rows) &&
+                  ElementCount(rows) != ElementCount(kernel.result);
+    if (also.of_row && !IsOfRow(kernel, also.value))
+      return Fail(one.at, fmt::format("'{}' is one a row, of [{}]: it is made of lets and of what is the same along {}",
+                                      one.target, fmt::join(rows, ", "), kernel.axes.size() == 1 ? "the axis" : "the axes"));
+    also.target = Target(AimOf(one, kernel, known == buffers_.end() ? -1 : known->second),
+                         also.of_row ? rows : kernel.result, kernel, also.value);
     if (failed_) return false;
     written_.insert(one.target);
   }
   return true;
 }
 
-int Checker::Target(const Aim& aim, const Kernel& kernel, Expr& value) {
+int Checker::Target(const Aim& aim, const Shape& made, const Kernel& kernel, Expr& value) {
   const auto fail = [&](std::string message) { return Fail(aim.at, std::move(message)) ? 0 : -1; };
   const Shape& shape = aim.shape;
-  if (ElementCount(shape) != ElementCount(kernel.result)) {
+  if (ElementCount(shape) != ElementCount(made)) {
     return fail(fmt::format("'{}' cannot be stored as {}: its shape is {}, the counts of elements differ", aim.name,
-                            hone::ToString(shape), hone::ToString(kernel.result)));
+                            hone::ToString(shape), hone::ToString(made)));
   }
   const bool inner = aim.output < 0 || program_.buffers[At(aim.output)].home == KernelBuffer::Home::kIntermediate;
   if (!aim.says_whole && !IsWhole(aim.type, aim.output)) value = RealIfOpen(value);

@@ -114,6 +114,8 @@ class Checker {
     int output = -1;          // of a declared one, or of a sequence's; -1: a new one
     bool says_whole = false;  // an `int` among numbers alone
   };
+  static Shape RowsOf(const Kernel& kernel);
+  static bool IsOfRow(const Kernel& kernel, const Expr& value);
   // A statement's own aim, or that of what it also makes.
   template <class Made>
   Aim AimOf(const Made& made, const Kernel& kernel, int output) const {
@@ -125,7 +127,8 @@ class Checker {
   // Whether what is stored there is whole, whatever is computed: a declared output, or by the type that is written.
   bool IsWhole(const std::optional<DType>& type, int output) const;
   // `value`: what is stored there. -1: it cannot be.
-  int Target(const Aim& aim, const Kernel& kernel, Expr& value);
+  // `made`: the shape of what the statement makes of it.
+  int Target(const Aim& aim, const Shape& made, const Kernel& kernel, Expr& value);
   bool AddAlso(const Statement& statement, Kernel& kernel);
   // What an intermediate is stored as.
   DType TypeOfValue(const Kernel& kernel, const Expr& value) const;

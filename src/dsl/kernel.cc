@@ -69,6 +69,14 @@ std::vector<int> TargetsOf(const Kernel& kernel) {
   return targets;
 }
 
+std::vector<int> ElementTargetsOf(const Kernel& kernel) {
+  std::vector<int> targets = {kernel.target};
+  for (const auto& one : kernel.also) {
+    if (!one.of_row) targets.push_back(one.target);
+  }
+  return targets;
+}
+
 std::size_t SequenceEnd(const KernelProgram& program, std::size_t kernel) {
   const auto sequence = [&](std::size_t k) {
     const auto it = program.kernels[k].attributes.find("sequence");

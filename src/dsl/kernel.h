@@ -60,7 +60,8 @@ struct KernelLet {
 struct KernelAlso {
   int target = -1;  // buffer
   DType target_type = DType::kF32;
-  Expr value;  // as an epilogue
+  Expr value;           // as an epilogue
+  bool of_row = false;  // one for each row that a norm folds, dense: of lets and of what is the same along the axes
 };
 
 struct Kernel {
@@ -103,8 +104,9 @@ std::vector<int> AllDims(const Kernel& kernel);  // 0, 1, ... of `space`
 std::vector<int> ResultDims(const Kernel& kernel);
 // Of the target, along each dimension of `space`; 0 along those that the result has not.
 std::vector<std::int64_t> TargetStridesOf(const Kernel& kernel);
-// The buffers that it writes, the target first.
+// The buffers that it writes, the target first; those of which it writes an element at each place of its result.
 std::vector<int> TargetsOf(const Kernel& kernel);
+std::vector<int> ElementTargetsOf(const Kernel& kernel);
 // The operand that an input is, and its element type; the input has to be a load.
 const KernelOperand& InputOperand(const Kernel& kernel, std::size_t input);
 DType InputType(const Kernel& kernel, std::size_t input);

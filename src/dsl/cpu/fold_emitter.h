@@ -142,6 +142,8 @@ class FoldEmitter {
   // Whether it holds lets, and nothing that varies from element to element.
   static bool StandsStill(const Expr& e);
   void WriteHoisted();
+  // Further results of which a row has one each; `by_all`: all threads come here.
+  void StoreRows(bool by_all = false);
   // The folded value as the kernel's type: totals are kept in double.
   std::string Narrow(const FoldPass::Item& item, const std::string& text) const;
   // The last loops: each element, or the row's one result.

@@ -60,6 +60,7 @@ void FoldEmitter::EmitSplitKept(const std::vector<FoldPass>& passes, const Expr&
     Combine(passes[i], partials[i], nullptr);
   }
   WriteHoisted();
+  StoreRows(/*by_all=*/writer_.parallel());
   OpenChunks(/*waits=*/false);
   Result(result, Ranges(Chunk()));
   writer_.Close();

@@ -65,7 +65,9 @@ void FoldEmitter::Emit(const std::vector<FoldPass>& wanted, const Expr& wanted_r
   if (AreMoments(wanted)) passes = {{.items = {wanted[0].items[0], wanted[1].items[0]}, .keep = {}, .moments = true}};
   const bool by_blocks = passes[0].online && passes[0].keep;
   const Expr result = kernel_.family->keeps_axes && !by_blocks ? Hoist(wanted_result) : wanted_result;
-  for (const auto& one : kernel_.also) also_.push_back({one.target, one.target_type, Hoist(one.value)});
+  for (const auto& one : kernel_.also) {
+    if (!one.of_row) also_.push_back({one.target, one.target_type, Hoist(one.value)});
+  }
   for (const auto& pass : passes) {
     for (const auto& item : pass.items) {
       if (item.fold == ReduceOp::kMax && IsValue(item.finish, kIt)) maxima_[LetValue(item.let)] = item.body;
@@ -79,6 +81,7 @@ void FoldEmitter::Emit(const std::vector<FoldPass>& wanted, const Expr& wanted_r
     Finish(pass, folded);
   }
   WriteHoisted();
+  StoreRows();
   Result(result, Ranges({}));
   CloseKept();
 }
@@ -257,6 +260,23 @@ void FoldEmitter::WriteHoisted() {
     text = fmt::format("{}[{}]", name, column_);
     writer_.Line(fmt::format("{} = {};", text, value));
     writer_.Close();
+  }
+}
+
+void FoldEmitter::StoreRows(bool by_all) {
+  for (const auto& one : kernel_.also) {
+    if (!one.of_row) continue;
+    if (by_all) {
+      writer_.Line("#pragma omp master");
+      writer_.Open("");
+    }
+    if (!rows_) {
+      writer_.Line("#pragma omp simd");
+      writer_.Open(ColumnLoop());
+    }
+    writer_.Line(fmt::format("{}[{}] = {};", writer_.BufferName(one.target), KeptAddress(), Texts({one.value}, index_)[0]));
+    if (!rows_) writer_.Close();
+    if (by_all) writer_.Close();
   }
 }
 

@@ -59,7 +59,7 @@ void LoopText::FetchOperands(Writer& writer, const std::vector<std::string>& ind
 
 void LoopText::FetchTarget(Writer& writer, const std::vector<std::string>& index, std::int64_t count) const {
   if (dims.back().target_stride != 1) return;
-  for (const int target : TargetsOf(*kernel_)) {
+  for (const int target : ElementTargetsOf(*kernel_)) {
     FetchLines(writer, program_->buffers[static_cast<std::size_t>(target)].dtype, count, ", 1",
                [&](const std::string& distance) {
                  std::vector<std::string> there = index;

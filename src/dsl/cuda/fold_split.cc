@@ -107,7 +107,7 @@ void FoldWriter::EmitSplit(const std::vector<DevicePass>& passes, const Expr& re
       const bool ends = last && !keeps_axes();
       out_.Open(fmt::format("if ({} == 0)", lane_));
       if (ends) {
-        StoreRow(result);
+        StoreRow(kernel_.target, result);
       } else {
         for (std::size_t i = 0; i < pass.items.size(); ++i) {
           const FoldPass::Item& item = pass.items[i];
@@ -119,6 +119,7 @@ void FoldWriter::EmitSplit(const std::vector<DevicePass>& passes, const Expr& re
           fresh[item.let] = {made.back(), item.name.empty() ? "value" : item.name, type};
           out_.Line(fmt::format("{}[{}] = {};", made.back(), row_, values[i]));
         }
+        if (last) StoreRows();
       }
       out_.Close();
       auto reads = lets_before;
@@ -126,6 +127,9 @@ void FoldWriter::EmitSplit(const std::vector<DevicePass>& passes, const Expr& re
       DeviceWriter::LaunchShape shape{
           .grid_x = row_count_, .reads = Reads(), .scratch_reads = reads, .scratch_writes = made};
       if (ends) shape.writes = {kernel_.target};
+      for (const auto& one : kernel_.also) {
+        if (last && one.of_row) shape.writes.push_back(one.target);
+      }
       out_.Launch(shape);
       let_memory_.insert(fresh.begin(), fresh.end());
     });
@@ -157,7 +161,7 @@ void FoldWriter::EmitSplit(const std::vector<DevicePass>& passes, const Expr& re
   StoreElements(result);
   out_.Launch({.grid_x = (packs + kResultThreads - 1) / kResultThreads,
                .reads = Reads(),
-               .writes = TargetsOf(kernel_),
+               .writes = ElementTargetsOf(kernel_),
                .scratch_reads = LetBuffers()});
 }
 

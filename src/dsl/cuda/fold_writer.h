@@ -242,14 +242,15 @@ class FoldWriter {
 
   std::string TargetAddress() const;
 
-  DType TargetType() const { return program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype; }
-
   // The elements of a pack, over the whole space: of the result and what is also made.
   void StoreElements(const Expr& result);
   void StoreElement(int target, const Expr& result);
 
   // The result of a row, or of a pack of columns.
-  void StoreRow(const Expr& result);
+  void StoreRow(int target, const Expr& result);
+  bool MakesRows() const;  // further results of which a row has one each
+  void StoreRows();
+  void OpenFirstLane();  // of those that share a row
 
   // --- Split ranges.
 

@@ -96,9 +96,14 @@ void FoldWriter::Emit(const std::vector<FoldPass>& given, const Expr& result) {
   }
   if (keeps_axes()) {
     EachStep([&] { StoreElements(result); });
+    if (MakesRows()) {
+      OpenFirstLane();
+      StoreRows();
+      out_.Close();
+    }
   } else {
-    out_.Open(fmt::format("if ({} == 0{})", lane_, ragged_ ? " && " + valid_ : ""));
-    StoreRow(result);
+    OpenFirstLane();
+    StoreRow(kernel_.target, result);
     out_.Close();
   }
   // Nobody writes the next row's values before all have read this one's.
@@ -368,10 +373,14 @@ std::string FoldWriter::TargetAddress() const {
 
 void FoldWriter::StoreElements(const Expr& result) {
   std::vector<Expr> values = {result};
-  for (const auto& one : kernel_.also) values.push_back(one.value);
+  for (const auto& one : kernel_.also) {
+    if (!one.of_row) values.push_back(one.value);
+  }
   LoadPacks(values);
   StoreElement(kernel_.target, result);
-  for (const auto& one : kernel_.also) StoreElement(one.target, one.value);
+  for (const auto& one : kernel_.also) {
+    if (!one.of_row) StoreElement(one.target, one.value);
+  }
 }
 
 void FoldWriter::StoreElement(int target, const Expr& result) {
@@ -396,12 +405,27 @@ void FoldWriter::StoreElement(int target, const Expr& result) {
                         TargetAddress(), made));
 }
 
-void FoldWriter::StoreRow(const Expr& result) {
+bool FoldWriter::MakesRows() const {
+  return std::any_of(kernel_.also.begin(), kernel_.also.end(), [](const KernelAlso& one) { return one.of_row; });
+}
+
+void FoldWriter::StoreRows() {
+  for (const auto& one : kernel_.also) {
+    if (one.of_row) StoreRow(one.target, one.value);
+  }
+}
+
+void FoldWriter::OpenFirstLane() {
+  out_.Open(fmt::format("if ({} == 0{})", lane_, ragged_ ? " && " + valid_ : ""));
+}
+
+void FoldWriter::StoreRow(int target, const Expr& result) {
   const bool many = !rows_ && pack_ > 1;
   const std::string e = many ? OpenElements() : "";
   DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
-  const std::string value = DeviceExpr::Stored(expr.Text(result), result->type, TargetType());
-  out_.Line(fmt::format("{}[{}{}] = {};", out_.TargetName(), TargetAddress(), many ? " + " + e : "", value));
+  const std::string value = DeviceExpr::Stored(expr.Text(result), result->type,
+                                               program_.buffers[static_cast<std::size_t>(target)].dtype);
+  out_.Line(fmt::format("{}[{}] = {};", out_.BufferName(target), RowNumber(e), value));
   if (many) CloseElements();
 }
 

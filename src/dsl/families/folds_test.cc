@@ -273,12 +273,16 @@ TEST(FoldsTest, ANormWritesFurtherResults) {
 input x: f32[7, 1003]
 input r: f32[7, 1003]
 input d: bf16[5, 64, 9]
+input w: f32[7, 1]
 output y: f32[7, 1003]
 output both: f32[7, 1003]
 output above: bool[7021]
 output columns: bf16[5, 64, 9]
 output later: f32[7, 1003]
 output counted: i64[5, 64, 9]
+output spread: f32[7]
+output scale: bf16[5, 1, 9]
+output large: bool[5, 9]
 y = norm(x + r) over [1] with {0}
   let m = mean(it)
   let v = mean(square(it - m))
@@ -286,16 +290,37 @@ y = norm(x + r) over [1] with {0}
   also both = it
   also above: [7021] = it > m
   also kept: f16 = it * 2
+  also spread: [7] = sqrt(v) + w
 columns = norm(d) over [1] with {0}
   let s = sum(abs(it))
   -> it / s
   also whole: i64 = int(it / s * 100)
+  also scale: [5, 1, 9] = s / 64
+  also large: [5, 9] = s > 50
 later = map(kept)
 counted = map(whole)
 )",
                                                                  settings));
     testing::ExpectRight(program, 2, random);
   }
+}
+
+TEST(FoldsTest, WhatARowHasOneOfIsMadeOfWhatIsTheSameAlongIt) {
+  const auto complaint = [](const std::string& also) {
+    const auto parsed = Parse(
+        "program rows\ninput x: f32[7, 100]\ninput w: f32[100]\noutput y: f32[7, 100]\noutput s: f32[7]\n"
+        "y = norm(x) over [1]\n  let m = mean(it)\n  -> it - m\n  also " +
+        also + "\n");
+    const auto checked = Check(std::get<Program>(parsed), nullptr, {});
+    const auto* said = std::get_if<Complaint>(&checked);
+    return said ? said->message : std::string("taken");
+  };
+  EXPECT_EQ(complaint("s: [7] = m * 2"), "taken");
+  EXPECT_EQ(complaint("s: [7] = m + it"),
+            "'s' is one a row, of [7]: it is made of lets and of what is the same along the axis");
+  EXPECT_EQ(complaint("s: [7] = m * w"),
+            "'s' is one a row, of [7]: it is made of lets and of what is the same along the axis");
+  EXPECT_EQ(complaint("s: [6] = m"), "'s' cannot be stored as [6]: its shape is [7, 100], the counts of elements differ");
 }
 
 TEST(FoldsTest, MomentsFarFromZeroAreExact) {

@@ -255,7 +255,10 @@ class Interpreter {
     const std::vector<int> result = ResultDims(kernel);
     auto& target = values_[static_cast<std::size_t>(kernel.target)];
     target.assign(static_cast<std::size_t>(ElementCount(kernel.result)), 0.0);
-    for (const auto& one : kernel.also) values_[static_cast<std::size_t>(one.target)].assign(target.size(), 0.0);
+    for (const auto& one : kernel.also) {
+      auto& made = values_[static_cast<std::size_t>(one.target)];
+      made.assign(one.of_row ? target.size() / static_cast<std::size_t>(reduced_count) : target.size(), 0.0);
+    }
     const std::string_view family = kernel.family->name;
     Kept at_hand;
     Orders orders;
@@ -320,8 +323,13 @@ class Interpreter {
           at[kernel.space.back().id] = static_cast<std::int64_t>(it);
           it = input(0);
         }
+        std::int64_t row = 0;
+        for (const int d : kept) {
+          const IndexVar& var = kernel.space[static_cast<std::size_t>(d)];
+          row = row * var.extent + at[var.id];
+        }
         for (const auto& one : kernel.also)
-          values_[static_cast<std::size_t>(one.target)][static_cast<std::size_t>(address)] =
+          values_[static_cast<std::size_t>(one.target)][static_cast<std::size_t>(one.of_row ? row : address)] =
               HeldBy(one.target, Evaluate(kernel, one.value, at, it, lets));
       };
       if (kernel.family->keeps_axes) {

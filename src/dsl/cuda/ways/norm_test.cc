@@ -39,6 +39,30 @@ constexpr Case kCases[] = {
     {"input x: f32[300, 70]\noutput y: f32[300, 70]\noutput s: f32[300, 70]\n"
      "y = norm(x) over [0] with {split: 1}\n  let m = sum(it)\n  -> it / m\n  also s = it + 1",
      1},
+    // Beside elements, what a row has one of: of a warp, a block, a cluster, a team, chunks, and of columns.
+    {"input x: bf16[300, 64]\noutput y: i8[300, 64]\noutput s: f32[300, 1]\n"
+     "y = norm(x) over [1]\n  let m = max_over(abs(it))\n  -> int(round(it / (m / 127)))\n  also s: [300, 1] = m / 127",
+     1},
+    {"input x: bf16[37, 4096]\ninput r: bf16[37, 4096]\noutput y: bf16[37, 4096]\noutput h: bf16[37, 4096]\n"
+     "output m: f32[37]\noutput s: f32[37]\ny = norm(x + r) over [1] with {ahead: 4, split: 1}\n  let a = mean(it)\n"
+     "  let v = mean(square(it - a))\n  -> (it - a) * rsqrt(v + 1e-5)\n  also h = it\n  also m: [37] = a\n"
+     "  also s: [37] = rsqrt(v + 1e-5)",
+     1},
+    {"input x: f32[9, 8192]\noutput y: f32[9, 8192]\noutput s: f32[9]\n"
+     "y = norm(x) over [1] with {lanes: 256, cluster: 2, split: 1}\n  let m = mean(it)\n  -> it - m\n  also s: [9] = m",
+     1},
+    {"input x: f32[9, 6100]\noutput y: f32[9, 6100]\noutput s: f32[9]\n"
+     "y = norm(x) over [1] with {lanes: 128, team: 4}\n  let m = mean(it)\n  -> it - m\n  also s: [9] = m * 2",
+     2},
+    {"input x: f32[3, 70000]\ninput w: f32[3, 1]\noutput y: f32[3, 70000]\noutput s: f32[3]\n"
+     "y = norm(x) over [1] with {split: 4}\n  let m = mean(it)\n  -> it - m\n  also s: [3] = m + w",
+     3},
+    {"input x: f32[300, 72]\noutput y: f32[300, 72]\noutput s: f32[72]\n"
+     "y = norm(x) over [0] with {split: 1}\n  let m = sum(it)\n  -> it / m\n  also s: [72] = m",
+     1},
+    {"input x: f32[30000, 72]\noutput y: f32[30000, 72]\noutput s: bool[72]\n"
+     "y = norm(x) over [0] with {split: 4}\n  let m = sum(it)\n  -> it / m\n  also s: [72] = m > 0",
+     3},
 };
 
 using CudaNormTest = testing::CudaProgramTest;
