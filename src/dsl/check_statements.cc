@@ -233,8 +233,9 @@ bool Checker::AddAlso(const Statement& statement, Kernel& kernel) {
                   ElementCount(one.target_shape) == ElementCount(rows) &&
                   ElementCount(rows) != ElementCount(kernel.result);
     if (also.of_row && !IsOfRow(kernel, also.value))
-      return Fail(one.at, fmt::format("'{}' is one a row, of [{}]: it is made of lets and of what is the same along {}",
-                                      one.target, fmt::join(rows, ", "), kernel.axes.size() == 1 ? "the axis" : "the axes"));
+      return Fail(one.at,
+                  fmt::format("'{}' is one a row, of [{}]: it is made of lets and of what is the same along {}",
+                              one.target, fmt::join(rows, ", "), kernel.axes.size() == 1 ? "the axis" : "the axes"));
     also.target = Target(AimOf(one, kernel, known == buffers_.end() ? -1 : known->second),
                          also.of_row ? rows : kernel.result, kernel, also.value);
     if (failed_) return false;

@@ -13,7 +13,7 @@ constexpr Bottleneck kClasses[] = {Bottleneck::kLatency, Bottleneck::kCompute, B
 constexpr std::string_view kNeeds[] = {"loop_barriers", "loop_barrier_share"};
 constexpr std::string_view kUses[] = {"stall_barrier", "shuffles"};
 
-constexpr RuleMove kMoves[] = {{"stages"}, {"lanes", "less"}, {"block"}};
+constexpr RuleMove kMoves[] = {{"stages"}, {"lanes", "less"}, {"block"}, {"each", "more"}};
 
 std::optional<Found> Check(const Facts& facts) {
   const auto stalled = facts.Maybe("stall_barrier");

@@ -17,7 +17,7 @@ constexpr double kHalf = 0.5, kStalled = 0.4;
 
 constexpr RuleMove kMoves[] = {{"block"},           {"tile", "less"},   {"unroll", "less"}, {"pack", "less"},
                                {"results", "less"}, {"lanes", "more"},  {"down", "less"},   {"rows", "less"},
-                               {"across", "less"},  {"stages", "less"}, {"ahead", "less"}};
+                               {"across", "less"},  {"stages", "less"}, {"ahead", "less"},  {"each", "less"}};
 
 std::optional<Found> Check(const Facts& facts) {
   const std::string_view limit = facts.Word("occupancy_limit");
@@ -34,8 +34,8 @@ std::optional<Found> Check(const Facts& facts) {
         "or a cap by __launch_bounds__({:.0f}, {:.0f}).",
         *facts.Maybe("registers_to_gain"), facts.Maybe("registers").value_or(0), facts["block_threads"],
         facts["resident_blocks"] + 1);
-    moves = {{"tile", "less"},  {"unroll", "less"}, {"pack", "less"}, {"results", "less"},
-             {"lanes", "more"}, {"down", "less"},   {"rows", "less"}, {"across", "less"}};
+    moves = {{"tile", "less"}, {"unroll", "less"}, {"pack", "less"},   {"results", "less"}, {"lanes", "more"},
+             {"down", "less"}, {"rows", "less"},   {"across", "less"}, {"each", "less"}};
   } else if (limit == "shared memory") {
     advice = facts.Maybe("shared_to_gain")
                  ? fmt::format(
@@ -43,7 +43,7 @@ std::optional<Found> Check(const Facts& facts) {
                        "stages, or a smaller tile.",
                        *facts.Maybe("shared_to_gain"), facts.Maybe("shared_bytes").value_or(0))
                  : "Take less shared memory a block: fewer stages, or a smaller tile.";
-    moves = {{"stages", "less"}, {"tile", "less"}, {"ahead", "less"}, {"pack", "less"}};
+    moves = {{"stages", "less"}, {"tile", "less"}, {"ahead", "less"}, {"pack", "less"}, {"each", "less"}};
   }
   return Found{
       // What warps hide is not in proportion to their number; a third of what is missing is an estimate.

@@ -22,7 +22,7 @@ constexpr double kReckoned = 0.25;
 constexpr RuleMove kMoves[] = {{"split"},           {"tile"},          {"block"},         {"split", "more"},
                                {"tile", "less"},    {"block", "less"}, {"lanes", "more"}, {"unroll", "less"},
                                {"results", "less"}, {"down", "less"},  {"rows", "less"},  {"across", "less"},
-                               {"pack", "less"}};
+                               {"pack", "less"},    {"team", "more"},  {"each", "less"}};
 
 std::optional<Found> Check(const Facts& facts) {
   const double waves = facts["waves"], blocks = facts["blocks"], processors = facts["multiprocessors"];
@@ -62,7 +62,9 @@ std::optional<Found> Check(const Facts& facts) {
                           {"down", "less"},
                           {"rows", "less"},
                           {"across", "less"},
-                          {"pack", "less"}}}};
+                          {"pack", "less"},
+                          {"team", "more"},
+                          {"each", "less"}}}};
 }
 
 constexpr ExampleFact kFew[] = {

@@ -274,7 +274,8 @@ void FoldEmitter::StoreRows(bool by_all) {
       writer_.Line("#pragma omp simd");
       writer_.Open(ColumnLoop());
     }
-    writer_.Line(fmt::format("{}[{}] = {};", writer_.BufferName(one.target), KeptAddress(), Texts({one.value}, index_)[0]));
+    writer_.Line(
+        fmt::format("{}[{}] = {};", writer_.BufferName(one.target), KeptAddress(), Texts({one.value}, index_)[0]));
     if (!rows_) writer_.Close();
     if (by_all) writer_.Close();
   }

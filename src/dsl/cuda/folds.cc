@@ -415,16 +415,14 @@ void FoldWriter::StoreRows() {
   }
 }
 
-void FoldWriter::OpenFirstLane() {
-  out_.Open(fmt::format("if ({} == 0{})", lane_, ragged_ ? " && " + valid_ : ""));
-}
+void FoldWriter::OpenFirstLane() { out_.Open(fmt::format("if ({} == 0{})", lane_, ragged_ ? " && " + valid_ : "")); }
 
 void FoldWriter::StoreRow(int target, const Expr& result) {
   const bool many = !rows_ && pack_ > 1;
   const std::string e = many ? OpenElements() : "";
   DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
-  const std::string value = DeviceExpr::Stored(expr.Text(result), result->type,
-                                               program_.buffers[static_cast<std::size_t>(target)].dtype);
+  const std::string value =
+      DeviceExpr::Stored(expr.Text(result), result->type, program_.buffers[static_cast<std::size_t>(target)].dtype);
   out_.Line(fmt::format("{}[{}] = {};", out_.BufferName(target), RowNumber(e), value));
   if (many) CloseElements();
 }

@@ -320,7 +320,8 @@ TEST(FoldsTest, WhatARowHasOneOfIsMadeOfWhatIsTheSameAlongIt) {
             "'s' is one a row, of [7]: it is made of lets and of what is the same along the axis");
   EXPECT_EQ(complaint("s: [7] = m * w"),
             "'s' is one a row, of [7]: it is made of lets and of what is the same along the axis");
-  EXPECT_EQ(complaint("s: [6] = m"), "'s' cannot be stored as [6]: its shape is [7, 100], the counts of elements differ");
+  EXPECT_EQ(complaint("s: [6] = m"),
+            "'s' cannot be stored as [6]: its shape is [7, 100], the counts of elements differ");
 }
 
 TEST(FoldsTest, MomentsFarFromZeroAreExact) {

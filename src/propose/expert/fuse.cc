@@ -54,6 +54,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.maps) TakeIn(WithScalesBehind);
   if (fusion.maps) NestFolds();
   if (fusion.maps) EndNests();
+  if (fusion.norms) GroupNorms(/*stores=*/true);
   if (fusion.norms) GroupResults();
   if (fusion.norms) GroupOrdered();
   std::vector<Piece> left;

@@ -7,15 +7,17 @@
 
 namespace hone::expert {
 
-void Fuser::GroupNorms() {
+void Fuser::GroupNorms(bool stores) {
   for (std::size_t m = 0; m < pieces_.size(); ++m) {
-    if (!known_[m].alive || !IsSimpleMap(m)) continue;
+    const bool is_norm = stores && !pieces_[m].statistics.empty() && !pieces_[m].fold && IsPlain(memory_, pieces_[m]);
+    if (!known_[m].alive || !(IsSimpleMap(m) || is_norm)) continue;
     auto norm = NormOf(
         memory_, pieces_, m, [&](int buffer) { return maker_[Id(buffer)]; },
-        [&](int buffer) { return Readers(buffer); });
+        [&](int buffer) { return Readers(buffer); }, stores);
     if (!norm) continue;
     for (const auto member : norm->members) Kill(member);
     pieces_[m] = std::move(norm->piece);
+    for (const auto& one : pieces_[m].also) maker_[Id(one.buffer)] = static_cast<int>(m);
     Learn(m);
   }
 }

@@ -66,7 +66,7 @@ class Fuser {
   void FuseScans();
 
   // Folds and the maps that read them, folds of folds, and several results of one.
-  void GroupNorms();
+  void GroupNorms(bool stores = false);
   void GroupRowFolds();
   void GroupFolds();
   void NestFolds();

@@ -52,6 +52,8 @@ void MergeDimensions(const Memory& memory, Piece& piece) {
     return;
   }
   std::set<int> folded;
+  std::vector<bool> of_row;
+  for (const auto& one : piece.also) of_row.push_back(IsOfRow(piece, one));
   for (const int axis : piece.axes) folded.insert(piece.space[static_cast<std::size_t>(axis)].id);
   MergeNeighbours(
       memory, piece, piece.space,
@@ -70,7 +72,7 @@ void MergeDimensions(const Memory& memory, Piece& piece) {
     statistic.space = kept;
     statistic.fold->over = over;
   }
-  for (auto& one : piece.also) one.space = piece.space;
+  for (std::size_t i = 0; i < piece.also.size(); ++i) piece.also[i].space = of_row[i] ? kept : piece.space;
 }
 
 }  // namespace hone::expert

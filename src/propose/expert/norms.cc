@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/op.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/unflatten.h"
 
@@ -90,7 +91,7 @@ std::optional<Piece> OverSpace(const std::vector<Piece>& pieces, const Piece& fo
 
 std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t map_at,
                            const std::function<int(int buffer)>& maker,
-                           const std::function<std::vector<std::size_t>(int buffer)>& readers) {
+                           const std::function<std::vector<std::size_t>(int buffer)>& readers, bool stores) {
   const Piece& map = pieces[map_at];
   if (!IsPlain(memory, map)) return std::nullopt;
   // The folds that the map reads, and those that these read, as long as nobody outside does.
@@ -99,22 +100,28 @@ std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& piece
     EachExpr(reader, [&](const Expr& expr) {
       for (const auto& load : memory.Loads(expr)) {
         const int made = maker(load.buffer);
-        if (made < 0 || static_cast<std::size_t>(made) >= map_at || memory.IsOutput(load.buffer)) continue;
+        if (made < 0 || static_cast<std::size_t>(made) >= map_at || (memory.IsOutput(load.buffer) && !stores)) continue;
         const Piece& fold = pieces[static_cast<std::size_t>(made)];
-        if (fold.fold && fold.fold->op <= ReduceOp::kMin && !IsContraction(memory, *fold.fold) &&
-            IsPlain(memory, fold) && !IsWindow(fold) && members.insert(static_cast<std::size_t>(made)).second)
+        if (fold.fold && fold.statistics.empty() && fold.inside.empty() && fold.fold->op <= ReduceOp::kMin &&
+            !IsContraction(memory, *fold.fold) && IsPlain(memory, fold) && !IsWindow(fold) &&
+            members.insert(static_cast<std::size_t>(made)).second)
           collect(fold);
       }
     });
   };
   collect(map);
-  // Drop members that somebody outside reads, until none is left.
+  // Drop members that somebody outside reads, until none is left. What is stored may be read behind the map.
+  std::set<std::size_t> stored;
   for (bool again = true; again;) {
     again = false;
     for (const auto member : members) {
       const auto outside = readers(pieces[member].buffer);
-      if (std::all_of(outside.begin(), outside.end(),
-                      [&](std::size_t reader) { return reader == map_at || members.count(reader) > 0; }))
+      const bool alone = std::all_of(outside.begin(), outside.end(),
+                                     [&](std::size_t reader) { return reader == map_at || members.count(reader) > 0; });
+      if (memory.IsOutput(pieces[member].buffer) || !alone) stored.insert(member);
+      if (alone || (stores && std::all_of(outside.begin(), outside.end(), [&](std::size_t reader) {
+                      return reader >= map_at || members.count(reader) > 0;
+                    })))
         continue;
       members.erase(member);
       again = true;
@@ -124,13 +131,32 @@ std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& piece
   if (members.empty()) return std::nullopt;
 
   Norm norm{map, {members.begin(), members.end()}};
-  const auto map_loads = memory.Loads(map.value);
+  std::vector<FlatLoad> map_loads;
+  EachExpr(map, [&](const Expr& expr) {
+    for (auto& load : memory.Loads(expr)) map_loads.push_back(std::move(load));
+  });
   std::optional<std::vector<bool>> kept;
+  if (!map.axes.empty()) {
+    kept.emplace(map.space.size(), true);
+    for (const int axis : map.axes) (*kept)[static_cast<std::size_t>(axis)] = false;
+  }
+  std::vector<Piece> statistics;  // those that others read come first
   for (const auto member : members) {
     auto statistic = OverSpace(pieces, pieces[member], map, map_loads, members, kept);
     if (!statistic) return std::nullopt;
-    norm.piece.statistics.push_back(std::move(*statistic));
+    if (stored.contains(member)) {
+      const int made = statistic->buffer;
+      Piece row;
+      row.buffer = made;
+      row.space = statistic->space;
+      row.value = Load(made, {Expr(0)}, ScalarTypeOf(memory.graph().buffers()[static_cast<std::size_t>(made)].dtype));
+      norm.piece.also.push_back(std::move(row));
+    }
+    statistics.push_back(std::move(*statistic));
   }
+  norm.piece.statistics.insert(norm.piece.statistics.begin(), std::make_move_iterator(statistics.begin()),
+                               std::make_move_iterator(statistics.end()));
+  norm.piece.axes.clear();
   for (std::size_t d = 0; d < map.space.size(); ++d) {
     if (!(*kept)[d]) norm.piece.axes.push_back(static_cast<int>(d));
   }
@@ -145,6 +171,10 @@ std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& piece
     });
   });
   return norm;
+}
+
+bool IsOfRow(const Piece& norm, const Piece& also) {
+  return !norm.statistics.empty() && ElementCount(Extents(also.space)) != ElementCount(Extents(norm.space));
 }
 
 }  // namespace hone::expert

@@ -52,11 +52,12 @@ struct Piece {
                                   // of a map that lays its heads side by side: that attention;
                                   // of a product: the one that its end reads, or the group of each of its
                                   // rows; of another fold: the product it folds, or the places in order it looks into
-  std::vector<Piece> also;        // of a norm: maps over its space that it writes, too, reading nothing more for it;
-                                  // of places in order: maps that look up the elements that are there
-  int sequence = -1;              // a step of the sequence of this number: Stage::sequence
-  int along = 0;                  // of a step: the dimension of `space` that is walked in order
-  bool reversed = false;          // of a step: from the last to the first
+  std::vector<Piece>
+      also;           // of a norm: maps over its space that it writes, too, reading nothing more for it, or
+                      // over that of its statistics; of places in order: maps that look up the elements that are there
+  int sequence = -1;  // a step of the sequence of this number: Stage::sequence
+  int along = 0;      // of a step: the dimension of `space` that is walked in order
+  bool reversed = false;  // of a step: from the last to the first
   bool is_map() const { return !fold && statistics.empty() && sequence < 0; }
 };
 
@@ -166,14 +167,18 @@ std::optional<Piece> WithBatchesOf(const Memory& memory, const Piece& map, const
 void MergeDimensions(const Memory& memory, Piece& piece);
 
 // Folds and the map at `map` that reads them as one norm, if they are one; `maker` gives the piece that makes a buffer
-// (-1: none) and `readers` those that read it. `members`: the folds that are inside.
+// (-1: none) and `readers` those that read it. `members`: the folds that are inside. `stores`: also folds that others
+// behind the map read, or that are outputs; and `map` may be a norm already that reads them. The norm then stores them,
+// too.
 struct Norm {
   Piece piece;
   std::vector<std::size_t> members;
 };
 std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t map,
                            const std::function<int(int buffer)>& maker,
-                           const std::function<std::vector<std::size_t>(int buffer)>& readers);
+                           const std::function<std::vector<std::size_t>(int buffer)>& readers, bool stores = false);
+// Of a norm: whether what it also makes is one a row.
+bool IsOfRow(const Piece& norm, const Piece& also);
 
 // A sum at `at` of terms that read the softmax of rows, as sums of each row with its statistics (`rows`), and the sum
 // of what those make where it goes over several (`all`). `maker` and `readers` as above; `members`: what is inside.

@@ -131,9 +131,14 @@ class ProgramWriter {
       InTf32(*statement, piece);
       WithWholeSums(*statement, piece);
     }
+    if (statement && statement->also.size() != piece.also.size()) statement.reset();  // one that makes less
     if (statement) {
       std::vector<Statement> one{Aim(std::move(*statement), piece.buffer)};
-      for (std::size_t i = 0; i < one[0].also.size(); ++i) AimAt(one[0].also[i], piece.also[i].buffer);
+      for (std::size_t i = 0; i < one[0].also.size(); ++i) {
+        const bool of_row = one[0].also[i].has_target_shape;
+        AimAt(one[0].also[i], piece.also[i].buffer);
+        one[0].also[i].has_target_shape |= of_row;
+      }
       auto types = TypesOf(one);
       if (types && NumbersAloneAreReals(piece, (*types)[0])) {
         one[0].target_type = DType::kI64;
@@ -211,7 +216,9 @@ class ProgramWriter {
 
   // A norm that the language does not have: its statistics and its elements by themselves, and what it makes beside.
   bool WriteApart(const Piece& norm) {
-    if (!std::all_of(norm.also.begin(), norm.also.end(), [&](const Piece& one) { return WritePiece(one); }))
+    // What is one a row its statistics are, by themselves.
+    if (!std::all_of(norm.also.begin(), norm.also.end(),
+                     [&](const Piece& one) { return IsOfRow(norm, one) || WritePiece(one); }))
       return false;
     if (const auto apart = LogSumApart(norm)) return WritePiece(apart->first) && WritePiece(apart->second);
     // Some are there only as parts of it.

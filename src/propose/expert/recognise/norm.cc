@@ -35,6 +35,9 @@ std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
     auto value = names.Term(one.value, piece.space, known);
     if (!value) return std::nullopt;
     AddAlso(statement, std::move(*value));
+    if (!IsOfRow(piece, one)) continue;
+    statement.also.back().target_shape = Extents(one.space);
+    statement.also.back().has_target_shape = true;
   }
   return statement;
 }

@@ -49,6 +49,41 @@ TEST(NormTest, WhatALaterStatementReadsIsMadeBesideItToo) {
   EXPECT_LT(text.find("also s"), text.find("matmul(s")) << text;
 }
 
+TEST(NormTest, WhatARowHasOneOfIsMadeBesideItsElements) {
+  const auto written = [](const std::string& outputs, const std::string& nodes, const DeviceModel& device) {
+    return WrittenText(R"({"hone_problem": 1, "name": "n", "tensors": [
+      {"name": "x", "shape": [64, 256], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+      {"name": "g", "shape": [64, 256], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}}, )" +
+                           outputs + R"(], "graph": [)" + nodes + "]}",
+                       {}, device);
+  };
+  const std::string quantized = R"({"op": "_to_copy", "args": {"self": "%x", "dtype": "f32"}, "outputs": ["f"]},
+      {"op": "abs", "args": {"self": "%f"}, "outputs": ["a"]},
+      {"op": "amax", "args": {"self": "%a", "dim": [-1], "keepdim": true}, "outputs": ["m"]},
+      {"op": "div.Scalar", "args": {"self": "%m", "other": 127}, "outputs": ["s"]},
+      {"op": "div.Tensor", "args": {"self": "%f", "other": "%s"}, "outputs": ["d"]},
+      {"op": "round", "args": {"self": "%d"}, "outputs": ["n"]},
+      {"op": "_to_copy", "args": {"self": "%n", "dtype": "i8"}, "outputs": ["q"]})";
+  const std::string of_rows = R"({"op": "_to_copy", "args": {"self": "%x", "dtype": "f32"}, "outputs": ["f"]},
+      {"op": "mean.dim", "args": {"self": "%f", "dim": [-1], "keepdim": true}, "outputs": ["m"]},
+      {"op": "sub.Tensor", "args": {"self": "%f", "other": "%m"}, "outputs": ["y"]},
+      {"op": "mul.Tensor", "args": {"self": "%g", "other": "%m"}, "outputs": ["h"]},
+      {"op": "sum.dim_IntList", "args": {"self": "%h", "dim": [0]}, "outputs": ["c"]})";
+  for (const DeviceModel& device : {TypicalDevice(), DeviceModel{}}) {
+    const std::string both = written(R"({"name": "q", "shape": [64, 256], "dtype": "i8", "role": "output"},
+                                        {"name": "s", "shape": [64, 1], "dtype": "f32", "role": "output"})",
+                                     quantized, device);
+    EXPECT_EQ(Statements(both), 1u) << both;
+    EXPECT_NE(both.find("also s: [64, 1] = "), std::string::npos) << both;
+    // What only others read, behind it.
+    const std::string read = written(R"({"name": "y", "shape": [64, 256], "dtype": "f32", "role": "output"},
+                                        {"name": "c", "shape": [256], "dtype": "f32", "role": "output"})",
+                                     of_rows, device);
+    EXPECT_EQ(Statements(read), 2u) << read;
+    EXPECT_NE(read.find("also m_2: [64] = m"), std::string::npos) << read;
+  }
+}
+
 TEST(NormTest, OtherMapsStayApart) {
   // One that reads more than the norm does.
   const std::string more = WrittenText(
