@@ -231,6 +231,16 @@ output y: f32[200]
 view t = d: [72, 300] strides [1, 72]
 y = matmul_reduce logsumexp(q, t) let score = it * 0.5 + m -> it * s
 )",
+    R"(input q: bf16[200, 72]
+input d: bf16[300, 72]
+input m: f32[300]
+input s: f32[200]
+output y: i64[200]
+output z: f32[200]
+view t = d: [72, 300] strides [1, 72]
+y = matmul_reduce argmin(q, t) let score = s - it * 2 + m
+  also z = it * s
+)",
     R"(input x: bf16[137, 64]
 param w: bf16[9, 72, 64]
 input ends: i32[9]

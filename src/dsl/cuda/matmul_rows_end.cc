@@ -7,6 +7,7 @@
 
 #include "dsl/cuda/attention_parts.h"
 #include "dsl/shape/fold_pass.h"
+#include "dsl/shape/reduction.h"
 
 namespace hone {
 extern const std::string_view kRowSumsText;  // dsl/cuda/row_sums.cuh
@@ -19,12 +20,43 @@ bool SumsExponentials(const Kernel& kernel) { return kernel.variant == "logsumex
 std::int64_t TilesAcross(const MatmulText& text, std::int64_t tile_n) {
   return (text.shape.n.extent + tile_n - 1) / tile_n;
 }
-// What is folded first, as a type of the head, and what changes nothing: of exponentials the largest.
-std::string How(const Kernel& kernel, DeviceWriter& out) {
-  return out.How(SumsExponentials(kernel) ? ReduceOp::kMax : FoldOfVariant(kernel.variant));
+// What is folded first: of exponentials the largest, and that of which the place is wanted.
+ReduceOp FoldedFirst(const Kernel& kernel) {
+  if (FindsPlace(kernel)) return kernel.variant == "argmax" ? ReduceOp::kMax : ReduceOp::kMin;
+  return SumsExponentials(kernel) ? ReduceOp::kMax : FoldOfVariant(kernel.variant);
 }
+// As a type of the head, and what changes nothing.
+std::string How(const Kernel& kernel, DeviceWriter& out) { return out.How(FoldedFirst(kernel)); }
 std::string Neutral(const Kernel& kernel, const DeviceWriter& out) {
-  return out.Neutral(SumsExponentials(kernel) ? ReduceOp::kMax : FoldOfVariant(kernel.variant), ScalarType::kReal);
+  return out.Neutral(FoldedFirst(kernel), ScalarType::kReal);
+}
+void DefineRowSums(const Kernel& kernel, DeviceWriter& out) {
+  out.Helper("Across");
+  if (FindsPlace(kernel)) out.Helper("AcrossPlace");
+  out.Define(std::string(kRowSumsText));
+}
+// What a row has in a tile: one value, or two.
+std::string PartOfRow(const Kernel& kernel) {
+  return SumsExponentials(kernel) ? "float2" : FindsPlace(kernel) ? "Place<float>" : "float";
+}
+std::int64_t ValuesOfPart(const Kernel& kernel) { return SumsExponentials(kernel) || FindsPlace(kernel) ? 2 : 1; }
+
+// The first column of the tile whose score is `it`, the row's extreme; a NaN, which equals nothing, is one.
+void EmitFirstOfTile(const TensorTile& tile) {
+  DeviceWriter& out = tile.out;
+  const std::int64_t columns = tile.settings.tile_n;
+  out.Line(fmt::format("int first = {};", columns));
+  for (const bool nan : {false, true}) {
+    out.Open(nan ? "else" : "if (it == it)");
+    out.Unroll();
+    out.Open(fmt::format("for (int i = {}; i >= 0; --i)", columns / 4 - 1));
+    out.Line(fmt::format("const float own = {}[i / 2 * 4 + half * 2 + i % 2];", tile.sums));
+    out.Line(fmt::format("if (own {}) first = i / 2 * 8 + i % 2;", nan ? "!= own" : "== it"));
+    out.Close();
+    out.Close();
+  }
+  out.Line(
+      fmt::format("const int at = AcrossRow<{}>(static_cast<int>(n0) + column + first);", out.How(ReduceOp::kMin)));
 }
 
 }  // namespace
@@ -35,9 +67,8 @@ bool FoldsColumns(const Kernel& kernel) {
 }
 
 std::string RowParts(const Kernel& kernel, const MatmulText& text, DeviceWriter& out, std::int64_t tile_n) {
-  const std::int64_t values = SumsExponentials(kernel) ? 2 : 1;
   return out.Scratch("row_parts", DType::kF32,
-                     text.Batches() * text.shape.m.extent * TilesAcross(text, tile_n) * values);
+                     text.Batches() * text.shape.m.extent * TilesAcross(text, tile_n) * ValuesOfPart(kernel));
 }
 
 void ReadScores(const Kernel& kernel, const MatmulText& text, const std::string& parts,
@@ -58,7 +89,7 @@ void EmitRowsEnd(const TensorTile& tile) {
   const auto within = [&](const std::string& place, bool goes_beyond, std::int64_t last) {
     return reads && goes_beyond ? fmt::format("min({}, {})", place, last) : place;
   };
-  out.Define(std::string(kRowSumsText));
+  DefineRowSums(tile.kernel, out);
   out.Unroll();
   out.Open("for (int half = 0; half < 2; ++half)");
   out.Line(fmt::format("const {} row = row0 + thread % 32 / 4 + half * 8, m = {};", text.index,
@@ -87,6 +118,10 @@ void EmitRowsEnd(const TensorTile& tile) {
                          tile_n / 4, tile.sums));
     out.Line(fmt::format("const float sum = AcrossRow<{}>(sums[0] + sums[1]);", out.How(ReduceOp::kSum)));
     out.Line(fmt::format("{}reinterpret_cast<float2*>({})[{}] = make_float2(it, sum);", counts, tile.partial, to));
+  } else if (FindsPlace(tile.kernel)) {
+    EmitFirstOfTile(tile);
+    out.Line(fmt::format("{}reinterpret_cast<float2*>({})[{}] = make_float2(it, __int_as_float(at));", counts,
+                         tile.partial, to));
   } else {
     out.Line(fmt::format("{}{}[{}] = it;", counts, tile.partial, to));
   }
@@ -98,8 +133,10 @@ void EmitRowsTogether(const Kernel& kernel, const MatmulText& text, DeviceWriter
                       std::int64_t tile_n) {
   constexpr std::int64_t kThreads = 256;
   const std::int64_t m = text.shape.m.extent, rows = text.Batches() * m, across = TilesAcross(text, tile_n);
-  const std::string how = How(kernel, out);
-  out.Define(std::string(kRowSumsText));
+  const bool places = FindsPlace(kernel), exponentials = SumsExponentials(kernel);
+  const std::string how =
+      places ? out.How(kernel.variant == "argmax" ? ReduceOp::kArgMax : ReduceOp::kArgMin) : How(kernel, out);
+  DefineRowSums(kernel, out);
   out.BeginKernel("together", kThreads);
   out.Line(fmt::format("const {} at = static_cast<{}>(blockIdx.x) * {} + threadIdx.x / 32;", text.index, text.index,
                        kThreads / 32));
@@ -108,12 +145,12 @@ void EmitRowsTogether(const Kernel& kernel, const MatmulText& text, DeviceWriter
   out.Line("const int lane = threadIdx.x % 32;");
   const std::vector<std::string> batches = text.OpenBatches("batch", -1);
   const std::string loop = fmt::format("for (int i = lane; i < {}; i += 32) ", across);
-  const bool exponentials = SumsExponentials(kernel);
   out.Line(fmt::format("const {0}* const own = reinterpret_cast<const {0}*>({1}) + static_cast<long>(at) * {2};",
-                       exponentials ? "float2" : "float", parts, across));
-  out.Line(fmt::format("float folded = {};", Neutral(kernel, out)));
+                       PartOfRow(kernel), parts, across));
+  out.Line(fmt::format("{} folded = {};", places ? "Place<float>" : "float",
+                       places ? fmt::format("{{{}, kNowhere}}", Neutral(kernel, out)) : Neutral(kernel, out)));
   out.Line(fmt::format("{}folded = {}::Of(folded, own[i]{});", loop, how, exponentials ? ".x" : ""));
-  out.Line(fmt::format("{} = AcrossWarp<{}>(folded);", exponentials ? "folded" : "const float it", how));
+  out.Line(fmt::format("{} = AcrossWarp<{}>(folded);", places || exponentials ? "folded" : "const float it", how));
   if (exponentials) {
     out.Line("const float base = BaseOf(folded);");
     out.Line("float sum = 0;");
@@ -121,11 +158,16 @@ void EmitRowsTogether(const Kernel& kernel, const MatmulText& text, DeviceWriter
     out.Line(
         fmt::format("const float it = base + {}(AcrossWarp<{}>(sum));", out.Helper("Log"), out.How(ReduceOp::kSum)));
   }
-  out.Line(
-      fmt::format("if (lane == 0) {} = {};", text.Target(batches, "m", "0"), text.Result(batches, "m", "0", {"it"})));
+  if (places) out.Line("const long it = folded.at;");
+  out.Line("if (lane != 0) return;");
+  out.Line(fmt::format("{} = {};", text.Target(batches, "m", "0"), text.Result(batches, "m", "0", {"it"})));
   DeviceWriter::LaunchShape launch = text.Reading(kernel.epilogue);
+  for (const KernelAlso& also : kernel.also) {
+    out.Line(text.Also(also, batches, "m", "0", "folded.value"));
+    for (const int buffer : BuffersOf(kernel, also.value)) AddRead(launch, buffer);
+  }
   launch.grid_x = (rows * 32 + kThreads - 1) / kThreads;
-  launch.writes = {kernel.target};
+  launch.writes = TargetsOf(kernel);
   launch.scratch_reads = {parts};
   out.Launch(launch);
 }

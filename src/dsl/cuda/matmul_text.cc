@@ -161,6 +161,13 @@ std::string MatmulText::Result(const std::vector<std::string>& batches, const st
                             program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype);
 }
 
+std::string MatmulText::Also(const KernelAlso& also, const std::vector<std::string>& batches, const std::string& m,
+                             const std::string& n, const std::string& it) const {
+  const std::vector<std::string> places = Places(batches, m, n, "0");
+  return fmt::format("{}[{}] = {};", out_.BufferName(also.target), Address(places, shape.target, 0),
+                     DeviceExpr::Stored(Text(also.value, places, {it}), also.value->type, also.target_type));
+}
+
 std::string MatmulText::CoarseValue(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
                                     const std::vector<std::string>& its,
                                     const std::map<int, std::string>& loaded) const {

@@ -54,6 +54,9 @@ class MatmulText {
                         const std::string& k) const;
   std::string Result(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
                      const std::vector<std::string>& its) const;
+  // The line that writes what is made beside the target, of `it`.
+  std::string Also(const KernelAlso& also, const std::vector<std::string>& batches, const std::string& m,
+                   const std::string& n, const std::string& it) const;
   // What becomes of the products for a target of 16 bits, before it is rounded to those. `loaded`: elements of operands
   // that are there already, as memory holds them.
   std::string CoarseValue(const std::vector<std::string>& batches, const std::string& m, const std::string& n,

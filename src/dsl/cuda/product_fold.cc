@@ -11,6 +11,7 @@
 #include "dsl/knobs.h"
 #include "dsl/shape/fold_pass.h"
 #include "dsl/shape/loops.h"
+#include "dsl/shape/reduction.h"
 
 namespace hone {
 extern const std::string_view kMmaText;            // dsl/cuda/mma.cuh
@@ -37,7 +38,7 @@ std::int64_t KeptBytes(const Kernel& kernel, std::int64_t depth) {
 }
 
 std::optional<std::string> WhyNoProductFold(const Kernel& kernel) {
-  if (kernel.variant == "logsumexp") return "it folds by sum, max and min alone";
+  if (kernel.variant == "logsumexp" || FindsPlace(kernel)) return "it folds by sum, max and min alone";
   for (std::size_t input = 0; input < 2; ++input) {
     if (kernel.inputs[input]->kind != Expr::Kind::kLoad)
       return "it reads both operands where they lie, and one is an expression";

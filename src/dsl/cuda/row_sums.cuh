@@ -1,15 +1,15 @@
 // Folds of what neighbouring threads have, and sums of exponentials, each below what it would be by its row's largest.
 
 // Of the four threads that have a row of what wgmma leaves; of the warp.
-template <class HOW>
-__device__ __forceinline__ float AcrossRow(float it) {
-  it = HOW::Of(it, __shfl_xor_sync(~0u, it, 1));
-  return HOW::Of(it, __shfl_xor_sync(~0u, it, 2));
+template <class HOW, class T>
+__device__ __forceinline__ T AcrossRow(T it) {
+  it = HOW::Of(it, Across(it, 1));
+  return HOW::Of(it, Across(it, 2));
 }
-template <class HOW>
-__device__ __forceinline__ float AcrossWarp(float it) {
+template <class HOW, class T>
+__device__ __forceinline__ T AcrossWarp(T it) {
 #pragma unroll
-  for (int other = 1; other < 32; other *= 2) it = HOW::Of(it, __shfl_xor_sync(~0u, it, other));
+  for (int other = 1; other < 32; other *= 2) it = HOW::Of(it, Across(it, other));
   return it;
 }
 // What scores are taken from: the largest, but 0 where that is infinite.

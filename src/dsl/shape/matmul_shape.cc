@@ -156,9 +156,11 @@ std::optional<std::string> CheckScore(const Kernel& kernel, std::string_view beh
     return fmt::format("{} has one let, the score, and '{}' is one more: write it as one expression",
                        kernel.family->name, kernel.lets[1].name);
   bool sees = false;
-  Visit(kernel.epilogue, [&](const ExprNode& node) {
+  const auto look = [&](const ExprNode& node) {
     sees |= node.kind == Expr::Kind::kValue && node.value.kind == NamedValue::Kind::kLet;
-  });
+  };
+  Visit(kernel.epilogue, look);
+  for (const auto& one : kernel.also) Visit(one.value, look);
   if (!sees) return std::nullopt;
   return fmt::format("'{}' is a score: behind the {} there is none any more", kernel.lets[0].name, behind);
 }

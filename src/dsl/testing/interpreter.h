@@ -226,13 +226,13 @@ class Interpreter {
     return value;
   }
 
-  // Of the first one, counted over the axes.
-  double PlaceOfExtreme(const Kernel& kernel, Index& at) const {
+  // Of the first one, counted over the axes; `best`: that extreme.
+  double PlaceOfExtreme(const Kernel& kernel, Index& at, const std::function<double()>& body, double& best) const {
     const bool max = kernel.variant == "argmax";
-    double best = max ? -INFINITY : INFINITY;
+    best = max ? -INFINITY : INFINITY;
     std::int64_t place = 0, flat = 0;
     Each(kernel, kernel.axes, at, [&] {
-      const double x = Evaluate(kernel, kernel.inputs[0], at, 0, {});
+      const double x = body();
       if ((max ? x > best : x < best) || (std::isnan(x) && !std::isnan(best))) {
         best = x;
         place = flat;
@@ -270,7 +270,8 @@ class Interpreter {
       if (family == "reduce") {
         it = Fold(kernel, Op(kernel), at, [&] { return input(0); });
         if (kernel.variant == "mean") it /= static_cast<double>(reduced_count);
-        if (kernel.variant == "argmax" || kernel.variant == "argmin") it = PlaceOfExtreme(kernel, at);
+        if (kernel.variant == "argmax" || kernel.variant == "argmin")
+          it = PlaceOfExtreme(kernel, at, [&] { return input(0); }, top);
       } else if (family == "matmul" || family == "grouped_matmul") {
         Kernel over_k = kernel;
         over_k.axes = {kernel.axes.back()};
@@ -288,7 +289,7 @@ class Interpreter {
         it = Fold(over_k, ReduceOp::kSum, at,
                   [&, begin = begin, end = end] { return begin <= at[k] && at[k] < end ? input(0) * input(1) : 0; });
       } else if (family == "matmul_reduce") {
-        it = FoldedProducts(kernel, at);
+        it = FoldedProducts(kernel, at, top);
       } else if (family == "order") {
         it = IndexInOrder(kernel, at, orders);
       } else if (family == "softmax") {
@@ -328,6 +329,7 @@ class Interpreter {
           const IndexVar& var = kernel.space[static_cast<std::size_t>(d)];
           row = row * var.extent + at[var.id];
         }
+        if (family == "matmul_reduce" && !kernel.also.empty()) it = top;
         for (const auto& one : kernel.also)
           values_[static_cast<std::size_t>(one.target)][static_cast<std::size_t>(one.of_row ? row : address)] =
               HeldBy(one.target, Evaluate(kernel, one.value, at, it, lets));
@@ -392,8 +394,8 @@ class Interpreter {
     return static_cast<double>(order[static_cast<std::size_t>(at.at(place))]);
   }
 
-  // The scores of one row, folded.
-  double FoldedProducts(const Kernel& kernel, Index& at) {
+  // The scores of one row, folded; `top`: where a place is wanted, the score that is there.
+  double FoldedProducts(const Kernel& kernel, Index& at, double& top) {
     Kernel outer = kernel, inner = kernel;
     outer.axes = {kernel.axes[0]};
     inner.axes = {kernel.axes[1]};
@@ -403,8 +405,10 @@ class Interpreter {
       });
       return kernel.lets.empty() ? product : Evaluate(kernel, kernel.lets[0].body, at, product, {});
     };
+    if (kernel.variant == "argmax" || kernel.variant == "argmin") return PlaceOfExtreme(outer, at, score, top);
     if (kernel.variant != "logsumexp") return Fold(outer, Op(kernel), at, score);
-    const double top = Fold(outer, ReduceOp::kMax, at, score), base = std::isinf(top) ? 0 : top;
+    top = Fold(outer, ReduceOp::kMax, at, score);
+    const double base = std::isinf(top) ? 0 : top;
     return base + std::log(Fold(outer, ReduceOp::kSum, at, [&] { return std::exp(score() - base); }));
   }
 

@@ -190,6 +190,18 @@ TEST_F(MatmulReduceTest, WhatCannotBeIsSaid) {
             "'path' stream: it holds all 65 rows at once, 64 are possible; try tiles");
   EXPECT_EQ(complaint(Text({4, 8, 64, 64}, "f32")),
             "'path' stream: it is for operands that are both f16, or both bf16");
+  EXPECT_EQ(complaint("input q: f16[8, 64]\ninput t: f16[64, 64]\noutput y: i64[8]\n"
+                      "y = matmul_reduce argmax(q, t) with {path: ring}"),
+            "'path' ring: it folds by sum, max and min alone; try tiles");
+  EXPECT_EQ(complaint("input q: f16[8, 64]\ninput t: f16[64, 64]\noutput y: f32[8]\noutput v: f32[8]\n"
+                      "y = matmul_reduce max(q, t) also v = it"),
+            "only argmax and argmin have a second result, their score: what max makes is 'it' in the chain");
+  EXPECT_EQ(complaint("input q: f16[8, 64]\ninput t: f16[64, 64]\noutput y: f32[8]\n"
+                      "y = matmul_reduce argmin(q, t)"),
+            "taken");
+  EXPECT_EQ(complaint("input q: f16[8, 64]\ninput t: f16[64, 64]\noutput y: i64[8]\noutput v: f32[8]\n"
+                      "y = matmul_reduce argmin(q, t) let score = it * 2 also v = score"),
+            "'score' is a score: behind the fold there is none any more");
   EXPECT_EQ(complaint(Text({4, 8, 64, 60}, "f16")), "'path' stream: K is 60, and it reads 8 elements at a time");
   EXPECT_EQ(complaint(Text({4, 64, 64, 2048}, "f16")),
             "'path' stream: 64 rows of 2048 elements do not fit into shared memory; try tiles");

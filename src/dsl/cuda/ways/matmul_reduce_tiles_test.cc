@@ -1,6 +1,7 @@
 // Products of many rows folded tile by tile: compiled without spills on the tensor cores with nothing of their size
 // beside them, refused in a line where they cannot be, and what the program says. The last is skipped where there is no
-// device.
+// device. Of which column is a row's extreme most cases fold numbers that are the same everywhere, `bias` and `place`,
+// so that ties are ties.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,6 +18,7 @@ struct Case {
   std::int64_t batches, m, n, k;
   std::string variant = "logsumexp", settings = "tile: 128x256", score = "it", end = "it";
   bool across = false;
+  std::string also = "";
 };
 // A batch has rows and columns of its own. `bias`, `place` and `scale` broadcast to scores and results.
 std::string Text(const Case& one, const std::string& type) {
@@ -24,12 +26,15 @@ std::string Text(const Case& one, const std::string& type) {
       one.across ? fmt::format("input t: {}[{}, {}, {}]\n", type, one.batches, one.k, one.n)
                  : fmt::format("input d: {0}[{1}, {2}, {3}]\nview t = d: [{1}, {3}, {2}] strides [{4}, 1, {3}]\n", type,
                                one.batches, one.n, one.k, one.n * one.k);
+  const bool places = one.variant.starts_with("arg");
   return fmt::format(
       "input q: {4}[{0}, {1}, {3}]\n{5}input place: f32[{2}]\ninput bias: f32[{1}, {2}]\n"
-      "input scale: f32[{0}, 1]\noutput y: f32[{0}, {1}]\n"
-      "y = matmul_reduce {6}(q, t) with {{path: tiles{7}}}{8} -> {9}",
+      "input scale: f32[{0}, 1]\noutput y: {10}[{0}, {1}]\n{11}"
+      "y = matmul_reduce {6}(q, t) with {{path: tiles{7}}}{8} -> {9}{12}",
       one.batches, one.m, one.n, one.k, type, columns, one.variant, one.settings.empty() ? "" : ", " + one.settings,
-      one.score == "it" ? "" : " let score = " + one.score, one.end);
+      one.score == "it" ? "" : " let score = " + one.score, one.end, places ? "i64" : "f32",
+      one.also.empty() ? "" : fmt::format("output v: f32[{}, {}]\n", one.batches, one.m),
+      one.also.empty() ? "" : " also v = " + one.also);
 }
 
 // Whole tiles and what is left of them, hidden columns, a row of which all are hidden, pairs of blocks.
@@ -44,6 +49,18 @@ const Case kCases[] = {
     {2, 200, 300, 136, "min", "tile: 64x256"},
     {1, 129, 257, 64, "sum", "tile: 128x128", "relu(it + bias)", "it * scale"},
     {2, 300, 712, 200, "logsumexp", "tile: 128x256, cluster: 2", "it * 0.5 + bias", "it * scale", true},
+    {1, 129, 520, 128, "argmax", "tile: 128x256", "it * 0.5 + bias"},
+    {2, 100, 304, 72, "argmin", "tile: 64x128, cluster: 2", "it", "it", true, "it * scale"},
+    // Many of a kind, in one tile and in several; all alike; all hidden; the first of several NaNs.
+    {1, 300, 1000, 64, "argmax", "tile: 128x128", "floor(bias) + it * 0", "it", false, "it"},
+    {2, 130, 700, 64, "argmin", "tile: 64x64, stages: 3", "floor(place) + it * 0", "it * 3"},
+    {1, 200, 300, 64, "argmax", "tile: 64x256", "it * 0"},
+    {1, 70, 300, 64, "argmax", "tile: 128x256", "select(place < -9, it, -inf)", "it", false, "it"},
+    {1, 70, 300, 64, "argmin", "tile: 128x64", "select(place < -9, it, inf)"},
+    {1, 300, 1000, 64, "argmax", "tile: 128x128", "select(bias > 5.98, nan, bias + it * 0)", "it", false,
+     "select(it == it, it, 99)"},
+    {1, 300, 1000, 64, "argmin", "tile: 64x128", "select(bias > 5.98, nan, bias + it * 0)"},
+    {1, 200, 77, 64, "argmin", "tile: 128x64", "bias + it * 0", "it", false, "it"},
 };
 
 using MatmulReduceTilesTest = testing::CudaProgramTest;
