@@ -291,8 +291,9 @@ void OpenTileEnd(DeviceWriter& out, const TensorSettings& settings) {
     out.Line("unsigned box_at = 0;");
     return;
   }
-  if (settings.end == TensorEnd::kRows) return;
+  if (settings.end == TensorEnd::kRows && settings.precision != TensorPrecision::kF32x3) return;
   out.Line("unsigned char* const ring = tiles + (stages - SharedAddress(tiles));");
+  if (settings.end == TensorEnd::kRows) return;
   out.Line(fmt::format("float* const mine = reinterpret_cast<float*>(ring + {}) + threadIdx.x / 32 * {};",
                        TensorRingBytes(settings), 16 * kEndLineStride));
 }

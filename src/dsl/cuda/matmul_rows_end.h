@@ -15,7 +15,8 @@ namespace hone::dsl {
 bool FoldsColumns(const Kernel& kernel);
 
 // Memory of the plan for what rows have in tiles of so many columns: [batch, m, tile], of a sum of exponentials with
-// the largest score before what is summed, of an extreme with its column behind it. Its name, which the tiles have as `partial`.
+// the largest score before what is summed, of an extreme with its column behind it. Its name, which the tiles have as
+// `partial`.
 std::string RowParts(const Kernel& kernel, const MatmulText& text, DeviceWriter& out, std::int64_t tile_n);
 // The launch of the tiles reads what scores are made of, and writes the parts.
 void ReadScores(const Kernel& kernel, const MatmulText& text, const std::string& parts,

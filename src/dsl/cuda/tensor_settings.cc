@@ -12,7 +12,8 @@ std::int64_t TensorStageBytes(const TensorSettings& settings) {
   return (settings.tile_m + TensorWidth(settings)) * kTensorRowBytes * TensorParts(settings);
 }
 std::int64_t TensorScaleBytes(const TensorSettings& settings) {
-  return settings.end == TensorEnd::kLines ? (settings.tile_m + TensorWidth(settings)) * 4 : 0;
+  const bool scales = settings.end == TensorEnd::kLines || settings.precision == TensorPrecision::kF32x3;
+  return scales ? (settings.tile_m + TensorWidth(settings)) * 4 : 0;
 }
 std::int64_t TensorEndBytes(const TensorSettings& settings) {
   switch (settings.end) {

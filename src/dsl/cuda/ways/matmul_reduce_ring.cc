@@ -414,7 +414,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
 HONE_ROW(Way){
     .family = "matmul_reduce",
     .name = "ring",
-    .doc = "the same, columns by the bulk copy engine",
+    .doc = "few rows of 16-bit numbers, columns by the bulk copy engine",
     .why_not = WhyNot,
     .cost = Cost,
     .knobs = kKnobs,

@@ -189,7 +189,7 @@ TEST_F(MatmulReduceTest, WhatCannotBeIsSaid) {
   EXPECT_EQ(complaint(Text({4, 65, 64, 64}, "f16")),
             "'path' stream: it holds all 65 rows at once, 64 are possible; try tiles");
   EXPECT_EQ(complaint(Text({4, 8, 64, 64}, "f32")),
-            "'path' stream: it is for operands that are both f16, or both bf16");
+            "'path' stream: it is for operands that are both f16, or both bf16; try f32x3");
   EXPECT_EQ(complaint("input q: f16[8, 64]\ninput t: f16[64, 64]\noutput y: i64[8]\n"
                       "y = matmul_reduce argmax(q, t) with {path: ring}"),
             "'path' ring: it folds by sum, max and min alone; try tiles");
@@ -211,11 +211,11 @@ TEST_F(MatmulReduceTest, WhatCannotBeIsSaid) {
             "'slice' 256: it is a multiple of 32 that divides K, which is 384; try 128");
   EXPECT_EQ(complaint(Text({4, 8, 64, 384, "max", "warps: 8, split: 1, tasks: drawn"}, "f16", "ring")),
             "'tasks' drawn: there is no more than a task for each of 1056 warps");
-  EXPECT_EQ(
-      complaint("input q: f16[4, 8, 64]\ninput d: f16[4, 64, 100]\noutput y: f32[4, 8]\n"
-                "y = matmul_reduce max(q, d)"),
-      "'matmul_reduce' has no kernel for this: it reads 16 bytes at a time along K, and an operand does not lie so; "
-      "both operands have to lie in lines, along K or across it, at multiples of 16 bytes");
+  EXPECT_EQ(complaint("input q: f16[4, 8, 64]\ninput d: f16[4, 64, 100]\noutput y: f32[4, 8]\n"
+                      "y = matmul_reduce max(q, d)"),
+            "'matmul_reduce' has no kernel for this: it splits operands of f32, and these have 16 bits; it reads 16 "
+            "bytes at a time along K, and an operand does not lie so; "
+            "both operands have to lie in lines, along K or across it, at multiples of 16 bytes");
 }
 
 TEST_F(MatmulReduceOnDeviceTest, ComputesWhatTheProgramSays) {

@@ -21,7 +21,7 @@ struct Case {
   std::string also = "";
 };
 // A batch has rows and columns of its own. `bias`, `place` and `scale` broadcast to scores and results.
-std::string Text(const Case& one, const std::string& type) {
+std::string Text(const Case& one, const std::string& type, std::string_view path = "tiles") {
   const std::string columns =
       one.across ? fmt::format("input t: {}[{}, {}, {}]\n", type, one.batches, one.k, one.n)
                  : fmt::format("input d: {0}[{1}, {2}, {3}]\nview t = d: [{1}, {3}, {2}] strides [{4}, 1, {3}]\n", type,
@@ -30,11 +30,11 @@ std::string Text(const Case& one, const std::string& type) {
   return fmt::format(
       "input q: {4}[{0}, {1}, {3}]\n{5}input place: f32[{2}]\ninput bias: f32[{1}, {2}]\n"
       "input scale: f32[{0}, 1]\noutput y: {10}[{0}, {1}]\n{11}"
-      "y = matmul_reduce {6}(q, t) with {{path: tiles{7}}}{8} -> {9}{12}",
+      "y = matmul_reduce {6}(q, t) with {{path: {13}{7}}}{8} -> {9}{12}",
       one.batches, one.m, one.n, one.k, type, columns, one.variant, one.settings.empty() ? "" : ", " + one.settings,
       one.score == "it" ? "" : " let score = " + one.score, one.end, places ? "i64" : "f32",
       one.also.empty() ? "" : fmt::format("output v: f32[{}, {}]\n", one.batches, one.m),
-      one.also.empty() ? "" : " also v = " + one.also);
+      one.also.empty() ? "" : " also v = " + one.also, path);
 }
 
 // Whole tiles and what is left of them, hidden columns, a row of which all are hidden, pairs of blocks.
@@ -63,6 +63,16 @@ const Case kCases[] = {
     {1, 200, 77, 64, "argmin", "tile: 128x64", "bias + it * 0", "it", false, "it"},
 };
 
+// Of f32: rows along K, across it, as many of K as are no whole stage.
+const Case kCasesOfF32[] = {
+    {1, 300, 700, 200, "argmin", "tile: 128x128", "it * 0.5 + bias", "it", false, "it * scale"},
+    {2, 130, 90, 70, "argmax", "tile: 64x64", "it", "it", true, "it"},
+    {1, 300, 1000, 64, "argmax", "tile: 64x128", "floor(bias) + it * 0"},
+    {1, 100, 333, 300, "logsumexp", "tile: 128x64", "it * 0.02 + bias", "it * scale"},
+    {1, 129, 257, 64, "max", "", "it + bias", "relu(it)"},
+    {2, 65, 100, 33, "min", "stages: 2"},
+};
+
 using MatmulReduceTilesTest = testing::CudaProgramTest;
 using MatmulReduceTilesOnDeviceTest = testing::ProgramOnDeviceTest;
 
@@ -78,6 +88,17 @@ TEST_F(MatmulReduceTilesTest, EveryCaseCompilesWithoutSpillsAndMultipliesOnTheTe
       EXPECT_EQ(built.launches[0].spill_load_bytes + built.launches[0].spill_store_bytes, 0);
       EXPECT_TRUE(built.launches[0].instructions.contains("HGMMA"));
     }
+  }
+}
+
+TEST_F(MatmulReduceTilesTest, ProductsOfF32AreThreeOfHalves) {
+  for (const Case& one : kCasesOfF32) {
+    const std::string text = Text(one, "f32", "f32x3");
+    SCOPED_TRACE(text);
+    const auto built = BuiltOf(text);
+    ASSERT_EQ(built.launches.size(), 4u);
+    EXPECT_EQ(built.launches[2].spill_load_bytes + built.launches[2].spill_store_bytes, 0);
+    EXPECT_TRUE(built.launches[2].instructions.contains("HGMMA"));
   }
 }
 
@@ -102,7 +123,9 @@ TEST_F(MatmulReduceTilesTest, WhatCannotBeIsSaid) {
     return said ? said->message : std::string("taken");
   };
   EXPECT_EQ(complaint(Text({1, 65, 64, 64, "max", ""}, "f32")),
-            "'path' tiles: it is for operands that are both f16, or both bf16");
+            "'path' tiles: it is for operands that are both f16, or both bf16; try f32x3");
+  EXPECT_EQ(complaint(Text({1, 65, 64, 64, "max", ""}, "bf16", "f32x3")),
+            "'path' f32x3: it splits operands of f32, and these have 16 bits; try tiles");
   EXPECT_EQ(complaint(Text({1, 65, 64, 60, "max", ""}, "f16")),
             "'path' tiles: both operands have to lie in lines, along K or across it, at multiples of 16 bytes");
 }
@@ -114,6 +137,11 @@ TEST_F(MatmulReduceTilesOnDeviceTest, ComputesWhatTheProgramSays) {
       SCOPED_TRACE(text);
       ExpectWhatItSays(text, 1e-2);
     }
+  }
+  for (const Case& one : kCasesOfF32) {
+    const std::string text = Text(one, "f32", "f32x3");
+    SCOPED_TRACE(text);
+    ExpectWhatItSays(text, 1e-4);
   }
 }
 
