@@ -161,8 +161,47 @@ void Fuser::GroupRows() {
   }
 }
 
-// A product of halves and the one fold over one dimension that reads it, in that fold's indices. What its end reads
-// may go into it then. Whether rows or columns are folded is for the recogniser to see.
+// Products of f32 are packed before they are multiplied on the tensor cores: only scores that would take longer to be
+// written and read are worth it.
+bool Fuser::IsWorthFolding(const Piece& product, const Fold& fold) const {
+  constexpr std::int64_t kManyScores = 1 << 22;
+  if (OfHalves(product)) return true;
+  return (fold.op != ReduceOp::kSum && fold.op != ReduceOp::kProd) &&
+         memory_.graph().buffers()[Id(product.buffer)].dtype == DType::kF32 &&
+         ElementCount(Extents(product.space)) >= kManyScores;
+}
+
+// The fold that finds an extreme goes beside the one that finds its place, if both are of the same elements: where that
+// is then, nothing if they are not.
+std::optional<std::size_t> Fuser::JoinExtreme(std::size_t place, std::size_t extreme) {
+  Piece both = pieces_[place], one = pieces_[extreme];
+  if (!one.fold || !one.inside.empty() || !one.statistics.empty() || Extents(one.space) != Extents(both.space) ||
+      Extents(one.fold->over) != Extents(both.fold->over) ||
+      one.fold->op != (both.fold->op == ReduceOp::kArgMax ? ReduceOp::kMax : ReduceOp::kMin))
+    return std::nullopt;
+  std::vector<IndexVar> from = one.space, to = both.space;
+  from.insert(from.end(), one.fold->over.begin(), one.fold->over.end());
+  to.insert(to.end(), both.fold->over.begin(), both.fold->over.end());
+  one.fold->body = InIndices(one.fold->body, from, to);
+  one.fold->finish = InIndices(one.fold->finish, from, to);
+  const auto at = SameExpr(memory_.Flat(one.fold->body), memory_.Flat(both.fold->body)) ? PlaceOfBoth(place, extreme)
+                                                                                        : std::nullopt;
+  if (!at) return std::nullopt;
+  one.space = both.space;
+  one.fold->over = both.fold->over;
+  Kill(place);
+  Kill(extreme);
+  maker_[Id(one.buffer)] = maker_[Id(both.buffer)] = static_cast<int>(*at);
+  both.also = {std::move(one)};
+  pieces_[*at] = std::move(both);
+  known_[*at].alive = true;
+  Learn(*at);
+  return at;
+}
+
+// A product and the one fold over one dimension that reads it, in that fold's indices; or the two that find an extreme
+// and its place. What its end reads may go into it then. Whether rows or columns are folded is for the recogniser to
+// see.
 void Fuser::GroupFoldedProducts() {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     Piece& piece = pieces_[i];
@@ -171,16 +210,21 @@ void Fuser::GroupFoldedProducts() {
       continue;
     for (const int read : std::vector<int>(known_[i].reads)) {
       const int maker = maker_[Id(read)];
-      if (maker < 0 || memory_.IsOutput(read) || Readers(read) != std::vector<std::size_t>{i}) continue;
+      if (maker < 0 || memory_.IsOutput(read)) continue;
       const auto product = static_cast<std::size_t>(maker);
-      if (!IsProduct(pieces_[product]) || !pieces_[product].inside.empty() || !OfHalves(pieces_[product]) ||
-          LoadsBuffer(piece.fold->finish, read))
+      if (!IsProduct(pieces_[product]) || !pieces_[product].inside.empty() ||
+          !IsWorthFolding(pieces_[product], *piece.fold) || LoadsBuffer(piece.fold->finish, read))
         continue;
       auto as_read = AsRead(pieces_[product], piece);
       if (!as_read) continue;
-      piece.inside = {std::move(*as_read)};
+      std::vector<std::size_t> readers = Readers(read);
+      std::erase(readers, i);
+      if (readers.size() > 1 || (readers.size() == 1 && !IsArg(piece.fold->op))) continue;
+      const auto at = readers.empty() ? std::optional(i) : JoinExtreme(i, readers[0]);
+      if (!at) continue;
+      pieces_[*at].inside = {std::move(*as_read)};
       Kill(product);
-      Learn(i);
+      Learn(*at);
       break;
     }
   }

@@ -84,6 +84,8 @@ class Fuser {
   void GroupSlices(std::optional<Piece> (*of_slices)(const Memory&, const Piece&, const Piece&));
   void GroupProducts();
   void GroupRows();
+  bool IsWorthFolding(const Piece& product, const Fold& fold) const;
+  std::optional<std::size_t> JoinExtreme(std::size_t place, std::size_t extreme);
   void GroupFoldedProducts();
   void GroupOrders();
   std::optional<Piece> AsRead(const Piece& product, const Piece& fold) const;

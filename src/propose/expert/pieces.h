@@ -52,12 +52,13 @@ struct Piece {
                                   // of a map that lays its heads side by side: that attention;
                                   // of a product: the one that its end reads, or the group of each of its
                                   // rows; of another fold: the product it folds, or the places in order it looks into
-  std::vector<Piece>
-      also;           // of a norm: maps over its space that it writes, too, reading nothing more for it, or
-                      // over that of its statistics; of places in order: maps that look up the elements that are there
-  int sequence = -1;  // a step of the sequence of this number: Stage::sequence
-  int along = 0;      // of a step: the dimension of `space` that is walked in order
-  bool reversed = false;  // of a step: from the last to the first
+  std::vector<Piece> also;        // of a norm: maps over its space that it writes, too, reading nothing more for it, or
+                                  // over that of its statistics;
+                                  // of places in order: maps that look up the elements that are there;
+                                  // of the fold of a product that finds a place: the fold that finds what is there
+  int sequence = -1;              // a step of the sequence of this number: Stage::sequence
+  int along = 0;                  // of a step: the dimension of `space` that is walked in order
+  bool reversed = false;          // of a step: from the last to the first
   bool is_map() const { return !fold && statistics.empty() && sequence < 0; }
 };
 

@@ -1,12 +1,26 @@
 // A fold over one dimension of a matrix product, or the logarithm of its sum of exponentials, behind whatever makes
 // scores of the products: matmul_reduce.
 #include <algorithm>
+#include <cmath>
 
 #include "propose/expert/recognise/recognise.h"
 
 namespace hone::expert::recogniser_folded_product {
 
 namespace {
+
+// A factor of a product's terms without the number that it is multiplied with, which `times` is then, too: that goes
+// behind the sum.
+Expr WithoutNumber(const Expr& factor, double& times) {
+  if (factor->kind != Expr::Kind::kBinary || factor->binary != BinaryOp::kMul) return factor;
+  for (const std::size_t one : {0, 1}) {
+    const auto number = ConstantNumber(factor->operands[one]);
+    if (!number || !std::isfinite(*number)) continue;
+    times *= *number;
+    return WithoutNumber(factor->operands[1 - one], times);
+  }
+  return factor;
+}
 
 std::optional<dsl::Statement> RecogniseFoldedProduct(Names& names, const Piece& piece) {
   const Memory& memory = names.memory();
@@ -17,7 +31,9 @@ std::optional<dsl::Statement> RecogniseFoldedProduct(Names& names, const Piece& 
   if (product.fold->over.size() != 1 || product.fold->body->operands.size() != 2) return std::nullopt;
   const IndexVar k = product.fold->over[0];
   std::vector<FlatLoad> sides;  // what stays, what the fold goes along
-  for (const Expr& side : product.fold->body->operands) {
+  double times = 1;
+  for (const Expr& factor : product.fold->body->operands) {
+    const Expr side = WithoutNumber(factor, times);
     if (side->kind != Expr::Kind::kLoad || !memory.Position(*side)) return std::nullopt;
     sides.push_back({memory.Root(side->buffer), memory.Position(*side), side->type});
   }
@@ -44,9 +60,13 @@ std::optional<dsl::Statement> RecogniseFoldedProduct(Names& names, const Piece& 
   }
   statement.operands = {dsl::Name(*a), dsl::Name(*b)};
   statement.target_shape = Extents(piece.space);
-  const Expr score = ReplaceLoads(piece.fold->body, [&](const ExprNode& load) {
-    return memory.Root(load.buffer) == product.buffer ? product.fold->finish : Expr();
-  });
+  const Expr made = times == 1 ? product.fold->finish
+                               : ReplaceValue(product.fold->finish, kIt, Value(kIt, ScalarType::kReal) * Expr(times));
+  const auto with_product = [&](const Expr& expr) {
+    return ReplaceLoads(
+        expr, [&](const ExprNode& load) { return memory.Root(load.buffer) == product.buffer ? made : Expr(); });
+  };
+  const Expr score = with_product(piece.fold->body);
   if (!IsValue(score, kIt)) {
     std::vector<IndexVar> places = piece.space;
     places.push_back(n);
@@ -55,6 +75,11 @@ std::optional<dsl::Statement> RecogniseFoldedProduct(Names& names, const Piece& 
     statement.lets.push_back({names.Fresh("score"), std::move(*term), {}});
   }
   if (!AddEpilogue(names, statement, end, piece.space)) return std::nullopt;
+  for (const Piece& one : piece.also) {  // the extreme beside its place, which is of the same scores
+    auto value = names.Term(one.fold->finish, piece.space, {.values = {{kIt, dsl::It()}}, .lets = {}});
+    if (!value) return std::nullopt;
+    AddAlso(statement, std::move(*value));
+  }
   return statement;
 }
 

@@ -132,6 +132,74 @@ TEST(FoldedProductTest, ALogarithmThatNoStatementEndsIsTwo) {
   EXPECT_EQ(text.find("let "), std::string::npos) << text;
 }
 
+// The scores of `rows` of x with 4096 codes, and what is made of them.
+std::string Codes(const std::string& type, const std::string& nodes, const std::string& outputs,
+                  std::int64_t rows = 2048) {
+  const std::string drawn = R"("generator": {"kind": "uniform", "low": 0, "high": 1})";
+  return fmt::format(R"({{"hone_problem": 1, "name": "codes", "tensors": [
+  {{"name": "x", "shape": [{0}, 64], "dtype": "{1}", "role": "input", {2}}},
+  {{"name": "w", "shape": [4096, 64], "dtype": "{1}", "role": "parameter", {2}}},
+  {{"name": "of_rows", "shape": [{0}, 1], "dtype": "{1}", "role": "input", {2}}},
+  {{"name": "of_codes", "shape": [4096], "dtype": "{1}", "role": "input", {2}}},
+  {3}],
+ "graph": [{{"op": "aten.permute.default", "args": {{"self": "%w", "dims": [1, 0]}}, "outputs": ["wt"]}},
+  {4}]}})",
+                     rows, type, drawn, outputs, nodes);
+}
+std::string Output(const std::string& name, const std::string& type, std::int64_t rows = 2048) {
+  return fmt::format(R"({{"name": "{}", "shape": [{}], "dtype": "{}", "role": "output"}})", name, rows, type);
+}
+const std::string kProduct = R"({"op": "aten.mm.default", "args": {"self": "%x", "mat2": "%wt"}, "outputs": ["mm"]},)";
+const std::string kDistances = R"(
+  {"op": "aten.mul.Tensor", "args": {"self": "%x", "other": 2}, "outputs": ["twice"]},
+  {"op": "aten.mm.default", "args": {"self": "%twice", "mat2": "%wt"}, "outputs": ["mm"]},
+  {"op": "aten.sub.Tensor", "args": {"self": "%of_rows", "other": "%mm"}, "outputs": ["nearly"]},
+  {"op": "aten.add.Tensor", "args": {"self": "%nearly", "other": "%of_codes"}, "outputs": ["distances"]},
+  {"op": "aten.argmin.default", "args": {"self": "%distances", "dim": 1}, "outputs": ["y"]})";
+
+TEST(FoldedProductTest, TheNearestCodeIsOneStatement) {
+  for (const auto type : {"f32", "bf16", "f16"}) {
+    const std::string text = WrittenText(Codes(type, kDistances, Output("y", "i64")));
+    EXPECT_NE(text.find("y = matmul_reduce argmin(x, w_view)"), std::string::npos) << text;
+    EXPECT_NE(text.find("let score = of_rows - it * 2 + of_codes"), std::string::npos) << text;
+    EXPECT_EQ(Statements(text), 1u) << text;
+  }
+}
+
+TEST(FoldedProductTest, FewScoresOfF32AreWritten) {
+  const std::string largest = R"({"op": "aten.argmax.default", "args": {"self": "%mm", "dim": 1}, "outputs": ["y"]})";
+  EXPECT_EQ(Statements(WrittenText(Codes("f32", kProduct + largest, Output("y", "i64")))), 1u);
+  EXPECT_EQ(Statements(WrittenText(Codes("f32", kProduct + largest, Output("y", "i64", 512), 512))), 2u);
+  EXPECT_EQ(Statements(WrittenText(Codes("f16", kProduct + largest, Output("y", "i64", 512), 512))), 1u);
+}
+
+TEST(FoldedProductTest, AnExtremeAndItsPlaceAreOneStatement) {
+  const std::string outputs = Output("v", "bf16") + ", " + Output("y", "i64");
+  for (const auto word : {"max", "min"}) {
+    const std::string both =
+        fmt::format(R"({{"op": "aten.{}.dim", "args": {{"self": "%mm", "dim": 1}}, "outputs": ["v", "y"]}})", word);
+    const std::string text = WrittenText(Codes("bf16", kProduct + both, outputs));
+    EXPECT_NE(text.find(fmt::format("y = matmul_reduce arg{}(x, w_view)", word)), std::string::npos) << text;
+    EXPECT_NE(text.find("also v = it"), std::string::npos) << text;
+    EXPECT_EQ(Statements(text), 1u) << text;
+    EXPECT_EQ(Statements(WrittenText(Codes("bf16", kProduct + both, outputs), {}, DeviceModel{})), 3u);
+  }
+}
+
+TEST(FoldedProductTest, AnExtremeOfOtherElementsIsNoneOfThePlace) {
+  const std::string outputs = Output("v", "bf16") + ", " + Output("y", "i64");
+  for (const std::string other :
+       {R"("aten.amin.default", "args": {"self": "%mm")", R"("aten.amax.default", "args": {"self": "%negated")"}) {
+    const std::string text = WrittenText(Codes("bf16", kProduct + R"(
+  {"op": "aten.neg.default", "args": {"self": "%mm"}, "outputs": ["negated"]},
+  {"op": "aten.argmax.default", "args": {"self": "%mm", "dim": 1}, "outputs": ["y"]},
+  {"op": )" + other + R"(, "dim": [1]}, "outputs": ["v"]})",
+                                               outputs));
+    EXPECT_EQ(Statements(text), 3u) << text;
+    EXPECT_EQ(text.find("also"), std::string::npos) << text;
+  }
+}
+
 TEST(FoldedProductTest, ScoresThatAreWantedThemselvesAreWrittenOnce) {
   const std::string text = WrittenText(
       Losses(kCrossEntropy, R"({"name": "scores", "shape": [512, 640], "dtype": "f32", "role": "output"}, )"));
