@@ -25,7 +25,9 @@ FAMILIES = {
     "gate_up": ["matmul", "matmul"],
     "gqa": ["attention"],
     "gqa_decode": ["attention"],
+    "greedy": ["matmul_reduce"],
     "moe_counts": ["order", "nest", "nest", "scan", "grouped_matmul"],
+    "nearest": ["reduce", "reduce", "nest", "nest", "matmul_reduce"],
     "shifted_loss": ["nest", "matmul_reduce", "nest", "reduce"],
 }
 GROUPED = "moe_"  # their products need a PyTorch that has torch._grouped_mm

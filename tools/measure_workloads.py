@@ -45,6 +45,7 @@ WORKLOADS = {
     "vocabulary_loss": None,
     "contrastive_loss": None,
     "distillation_loss": None,
+    "codebook": None,
     "expert_gate": None,
     "graph_conv": None,
 }
