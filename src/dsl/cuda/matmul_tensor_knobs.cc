@@ -211,11 +211,12 @@ std::vector<Setting> TensorTurnsValues(const Kernel& kernel) {
   // A half reads as much of B as both together, so that more comes through L2: 768 of K take 3 to 6 % less time then,
   // since the end is a large part of it, 2048 and 3072 take 1 to 6 % more, and tiles of 128 columns 10 to 40 %
   // (docs/measured/cuda_16bit.md). It takes tiles for every multiprocessor to have another turn.
+  // What ends with folded rows has not been measured.
   constexpr std::int64_t kShortK = 1024;
   const MatmulShape shape(kernel);
   const std::int64_t columns = TupleSetting(kernel, "tile")[1];
-  const bool pays =
-      shape.k.extent <= kShortK && columns == 256 && TilesOf(shape, 128, columns) > kernel.device->multiprocessors;
+  const bool pays = !FoldsColumns(kernel) && shape.k.extent <= kShortK && columns == 256 &&
+                    TilesOf(shape, 128, columns) > kernel.device->multiprocessors;
   return pays ? std::vector<Setting>{Word("yes"), Word("no")} : std::vector<Setting>{Word("no"), Word("yes")};
 }
 std::optional<std::string> CheckTensorTurns(const Kernel& kernel, const Setting& value) {

@@ -20,7 +20,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 // Behind those that read a few rows' columns at memory speed.
 std::optional<double> Cost(const Kernel&) { return 1.5; }
 
-constexpr Knob kKnobs[] = {kTensorTileKnob, kTensorStagesKnob, kTensorClusterKnob};
+constexpr Knob kKnobs[] = {kTensorTileKnob, kTensorTurnsKnob, kTensorStagesKnob, kTensorClusterKnob};
 
 }  // namespace
 

@@ -60,6 +60,9 @@ const Case kCases[] = {
     {1, 300, 1000, 64, "argmax", "tile: 128x128", "select(bias > 5.98, nan, bias + it * 0)", "it", false,
      "select(it == it, it, 99)"},
     {1, 300, 1000, 64, "argmin", "tile: 64x128", "select(bias > 5.98, nan, bias + it * 0)"},
+    {1, 700, 512, 136, "argmax", "tile: 128x256, turns: yes", "it + place", "it", false, "it"},
+    {3, 300, 500, 64, "argmin", "tile: 128x128, turns: yes, cluster: 2", "floor(bias) + it * 0"},
+    {1, 500, 300, 200, "logsumexp", "tile: 128x256, turns: yes", "it * 0.5", "it * scale"},
     {1, 200, 77, 64, "argmin", "tile: 128x64", "bias + it * 0", "it", false, "it"},
 };
 
