@@ -22,10 +22,21 @@ Expr WithoutNumber(const Expr& factor, double& times) {
   return factor;
 }
 
-std::optional<dsl::Statement> RecogniseFoldedProduct(Names& names, const Piece& piece) {
+// In as few dimensions as what it reads allows: rows of several dimensions are rows, not batches of them.
+Piece InFewDimensions(const Memory& memory, const Piece& piece) {
+  Piece alone = piece;
+  alone.inside.clear();
+  if (!IsPlain(memory, alone) || !IsPlain(memory, piece.inside[0])) return piece;
+  Piece merged = piece;
+  MergeDimensions(memory, merged);
+  return merged;
+}
+
+std::optional<dsl::Statement> RecogniseFoldedProduct(Names& names, const Piece& around) {
   const Memory& memory = names.memory();
-  if (piece.inside.size() != 1 || !piece.fold || piece.fold->over.size() != 1 || !piece.inside[0].fold)
+  if (around.inside.size() != 1 || !around.fold || around.fold->over.size() != 1 || !around.inside[0].fold)
     return std::nullopt;
+  const Piece piece = InFewDimensions(memory, around);
   const Piece& product = piece.inside[0];
   const IndexVar n = piece.fold->over[0];
   if (product.fold->over.size() != 1 || product.fold->body->operands.size() != 2) return std::nullopt;

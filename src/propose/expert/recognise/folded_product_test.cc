@@ -166,6 +166,20 @@ TEST(FoldedProductTest, TheNearestCodeIsOneStatement) {
   }
 }
 
+TEST(FoldedProductTest, RowsOfSeveralDimensionsAreNoBatches) {
+  const std::string text = WrittenText(Codes("bf16", kProduct + R"(
+  {"op": "aten.view.default", "args": {"self": "%mm", "size": [512, 4, 4096]}, "outputs": ["scores"]},
+  {"op": "aten.argmax.default", "args": {"self": "%scores", "dim": 2}, "outputs": ["y"]})",
+                                             R"({"name": "y", "shape": [512, 4], "dtype": "i64", "role": "output"})"));
+  EXPECT_NE(text.find("y: [512, 4] = matmul_reduce argmax(x, w_view)"), std::string::npos) << text;
+}
+
+TEST(FoldedProductTest, EitherOperandsRowsMayBeFolded) {
+  const std::string largest = R"({"op": "aten.argmax.default", "args": {"self": "%mm", "dim": 0}, "outputs": ["y"]})";
+  const std::string text = WrittenText(Codes("bf16", kProduct + largest, Output("y", "i64", 4096)));
+  EXPECT_NE(text.find("y = matmul_reduce argmax(w, x_view)"), std::string::npos) << text;
+}
+
 TEST(FoldedProductTest, FewScoresOfF32AreWritten) {
   const std::string largest = R"({"op": "aten.argmax.default", "args": {"self": "%mm", "dim": 1}, "outputs": ["y"]})";
   EXPECT_EQ(Statements(WrittenText(Codes("f32", kProduct + largest, Output("y", "i64")))), 1u);
