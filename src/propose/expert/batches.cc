@@ -1,6 +1,8 @@
-// A product's batches in the dimensions of a map that it reads: heads that share keys are then a dimension of their
-// own, along which the keys do not vary.
+// The dimensions of a map in what reads it. A product's batches: heads that share keys are then a dimension of their
+// own, along which the keys do not vary. Rows that a reader has as one, of sequences that a map has cut: then it can
+// read what the map does.
 #include <algorithm>
+#include <map>
 
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
@@ -42,6 +44,39 @@ std::optional<Piece> WithBatchesOf(const Memory& memory, const Piece& map, const
     space.insert(space.end(), parts->begin(), parts->end());
   }
   return space.size() > product.space.size() ? OverSpace(product, space) : std::nullopt;
+}
+
+std::optional<Piece> WithDimensionsOf(const Memory& memory, const Piece& map, const Piece& reader) {
+  const bool has_axes = !reader.fold && !reader.statistics.empty();
+  if (reader.sequence >= 0 || has_axes || !reader.inside.empty() || !reader.also.empty()) return std::nullopt;
+  std::map<int, std::int64_t> steps;  // by index: how far apart its neighbours are in what the map makes
+  bool alike = true;
+  EachExpr(reader, [&](const Expr& expr) {
+    Visit(expr, [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad || memory.Root(node.buffer) != map.buffer) return;
+      const Shape& shape = memory.shape(node.buffer);
+      const auto strides = node.operands.size() == 1 ? DenseStrides({1}) : DenseStrides(shape);
+      for (std::size_t d = 0; d < node.operands.size(); ++d) {
+        const auto index = AffineOf(node.operands[d]);  // what depends on data is the same in any dimensions
+        if (!index) continue;
+        for (const auto& [id, coefficient] : index->coefficient) {
+          const std::int64_t step = coefficient * strides[d];
+          alike &= steps.try_emplace(id, step).first->second == step;
+        }
+      }
+    });
+  });
+  if (!alike) return std::nullopt;
+  const auto strides = DenseStrides(Extents(map.space));
+  std::vector<IndexVar> space;
+  for (const IndexVar& var : reader.space) {
+    const auto step = steps.find(var.id);
+    const auto parts =
+        step != steps.end() && step->second > 0 ? Apart(var, step->second, strides) : std::vector{NewIndex(var.extent)};
+    if (!parts) return std::nullopt;
+    space.insert(space.end(), parts->begin(), parts->end());
+  }
+  return space.size() > reader.space.size() ? OverSpace(reader, space) : std::nullopt;
 }
 
 }  // namespace hone::expert

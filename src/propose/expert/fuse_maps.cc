@@ -47,7 +47,13 @@ std::optional<Piece> Fuser::Inlined(std::size_t map_at, const Piece& reader) con
 }
 
 bool Fuser::InlineInto(std::size_t map_at, std::size_t reader_at) {
-  auto changed = Inlined(map_at, pieces_[reader_at]);
+  const Piece& reader = pieces_[reader_at];
+  auto changed = Inlined(map_at, reader);
+  // Rows of scores that it has as one and the map as several, of sequences that are cut: as several it can read what
+  // the map does.
+  if (!changed && scores_.count(map_at) > 0) {
+    if (const auto apart = WithDimensionsOf(memory_, pieces_[map_at], reader)) changed = Inlined(map_at, *apart);
+  }
   if (!changed) return false;
   pieces_[reader_at] = std::move(*changed);
   Learn(reader_at);

@@ -10,8 +10,10 @@ namespace hone::expert {
 
 void Fuser::FindPicks() {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    if (IsProduct(pieces_[i]) && OfHalves(pieces_[i]))
-      picks_.merge(PicksOf(memory_, pieces_, i, [&](int buffer) { return Readers(buffer); }));
+    if (!IsProduct(pieces_[i]) || !OfHalves(pieces_[i])) continue;
+    Scores scores = ScoresOf(memory_, pieces_, i, [&](int buffer) { return Readers(buffer); });
+    scores_.merge(scores.maps);
+    picks_.merge(scores.picks);
   }
 }
 
@@ -25,8 +27,8 @@ void Fuser::GroupLogSums() {
       if (maker < 0 || memory_.IsOutput(read) || LoadsBuffer(piece.fold->finish, read)) continue;
       const auto product = static_cast<std::size_t>(maker);
       if (!IsProduct(pieces_[product]) || !pieces_[product].inside.empty() || !OfHalves(pieces_[product])) continue;
-      auto as_read = AsRead(pieces_[product], piece);
-      if (!as_read) continue;
+      auto folded = AroundProduct(pieces_[product], piece);
+      if (!folded) continue;
       std::map<std::size_t, Piece> picked;
       bool all = true;
       for (const std::size_t reader : Readers(read)) {
@@ -36,7 +38,7 @@ void Fuser::GroupLogSums() {
         if (made) picked.emplace(reader, std::move(*made));
       }
       if (!all) continue;
-      piece.inside = {std::move(*as_read)};
+      piece = std::move(*folded);
       Kill(product);
       Learn(i);
       for (auto& [reader, made] : picked) {
@@ -215,16 +217,23 @@ void Fuser::GroupFoldedProducts() {
       if (!IsProduct(pieces_[product]) || !pieces_[product].inside.empty() ||
           !IsWorthFolding(pieces_[product], *piece.fold) || LoadsBuffer(piece.fold->finish, read))
         continue;
-      auto as_read = AsRead(pieces_[product], piece);
-      if (!as_read) continue;
+      auto folded = AroundProduct(pieces_[product], piece);
+      if (!folded) continue;
       std::vector<std::size_t> readers = Readers(read);
       std::erase(readers, i);
       if (readers.size() > 1 || (readers.size() == 1 && !IsArg(piece.fold->op))) continue;
-      const auto at = readers.empty() ? std::optional(i) : JoinExtreme(i, readers[0]);
-      if (!at) continue;
-      pieces_[*at].inside = {std::move(*as_read)};
+      std::size_t at = i;
+      if (readers.empty()) {
+        piece = std::move(*folded);
+      } else {
+        auto as_read = AsRead(pieces_[product], piece);
+        const auto joined = as_read ? JoinExtreme(i, readers[0]) : std::nullopt;
+        if (!joined) continue;
+        at = *joined;
+        pieces_[at].inside = {std::move(*as_read)};
+      }
       Kill(product);
-      Learn(*at);
+      Learn(at);
       break;
     }
   }
@@ -254,7 +263,23 @@ void Fuser::GroupOrders() {
   }
 }
 
-// The product over the dimensions of the fold that reads it, in the order in which it lies in memory.
+// The fold with the product that it reads inside, as several rows where it has those of the product as one.
+std::optional<Piece> Fuser::AroundProduct(const Piece& product, const Piece& fold) const {
+  Piece around = fold;
+  auto inside = AsRead(product, fold);
+  if (!inside) {
+    auto apart = WithDimensionsOf(memory_, product, fold);
+    if (!apart) return std::nullopt;
+    around = std::move(*apart);
+    inside = AsRead(product, around);
+  }
+  if (!inside) return std::nullopt;
+  around.inside = {std::move(*inside)};
+  return around;
+}
+
+// The product over the dimensions of the fold that reads it, in the order in which it lies in memory: all of it, or the
+// rows that the fold reads.
 std::optional<Piece> Fuser::AsRead(const Piece& product, const Piece& fold) const {
   std::optional<Affine> read;
   for (const auto& load : memory_.Loads(fold.fold->body)) {
@@ -267,7 +292,9 @@ std::optional<Piece> Fuser::AsRead(const Piece& product, const Piece& fold) cons
   if (!read) return std::nullopt;
   std::stable_sort(space.begin(), space.end(),
                    [&](const IndexVar& a, const IndexVar& b) { return read->of(a) > read->of(b); });
-  return OwnPosition(space) == *read ? OverSpace(product, space) : std::nullopt;
+  const bool each_once =
+      std::all_of(space.begin(), space.end(), [&](const IndexVar& var) { return read->of(var) > 0; });
+  return each_once ? ReadAt(product, *read, space) : std::nullopt;
 }
 
 }  // namespace hone::expert

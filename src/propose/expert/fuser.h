@@ -88,6 +88,7 @@ class Fuser {
   std::optional<std::size_t> JoinExtreme(std::size_t place, std::size_t extreme);
   void GroupFoldedProducts();
   void GroupOrders();
+  std::optional<Piece> AroundProduct(const Piece& product, const Piece& fold) const;
   std::optional<Piece> AsRead(const Piece& product, const Piece& fold) const;
 
   const Memory& memory_;
@@ -95,6 +96,7 @@ class Fuser {
   std::vector<Known> known_;                    // by piece
   std::vector<int> maker_;                      // by buffer: the piece that makes it, -1 if none
   std::vector<std::set<std::size_t>> readers_;  // by buffer
+  std::set<std::size_t> scores_;                // maps of scores, which become a loss
   std::set<std::size_t> picks_;                 // maps that stay by themselves until GroupLogSums
   bool rounded_ = false;                        // whether maps stay that round what products read
 };

@@ -8,11 +8,11 @@
 
 namespace hone::expert {
 
-std::set<std::size_t> PicksOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t product,
-                              const std::function<std::vector<std::size_t>(int buffer)>& readers) {
+Scores ScoresOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t product,
+                const std::function<std::vector<std::size_t>(int buffer)>& readers) {
   constexpr std::int64_t kFew = 64;  // times as many elements has the product
   const std::int64_t elements = ElementCount(Extents(pieces[product].space));
-  std::set<std::size_t> picks, same = {product};  // those that have an element for each of the product's
+  Scores scores;
   std::vector<std::size_t> next = {product};
   bool largest = false;
   while (!next.empty()) {
@@ -28,18 +28,20 @@ std::set<std::size_t> PicksOf(const Memory& memory, const std::vector<Piece>& pi
       } else if (!piece.is_map()) {
         return {};
       } else if (count * kFew <= elements) {
-        picks.insert(reader);
-      } else if (count != elements) {
+        scores.picks.insert(reader);
+      } else if (count > elements) {
         return {};
-      } else if (same.insert(reader).second) {
+      } else if (scores.maps.insert(reader).second) {
         next.push_back(reader);
       }
     }
   }
-  return largest ? picks : std::set<std::size_t>();
+  return largest ? scores : Scores();
 }
 
-std::optional<Piece> Picked(const Memory& memory, const Piece& map, const Piece& product) {
+namespace {
+
+std::optional<Piece> PickedAsItIs(const Memory& memory, const Piece& map, const Piece& product) {
   Expr picked;
   bool one = true;
   Visit(map.value, [&](const ExprNode& node) {
@@ -65,6 +67,14 @@ std::optional<Piece> Picked(const Memory& memory, const Piece& map, const Piece&
   made.fold->finish = Simplify(ReplaceLoads(
       map.value, [&](const ExprNode& load) { return memory.Root(load.buffer) == product.buffer ? *end : Expr(); }));
   return made;
+}
+
+}  // namespace
+
+std::optional<Piece> Picked(const Memory& memory, const Piece& map, const Piece& product) {
+  if (auto made = PickedAsItIs(memory, map, product)) return made;
+  const auto apart = WithDimensionsOf(memory, product, map);
+  return apart ? PickedAsItIs(memory, *apart, product) : std::nullopt;
 }
 
 }  // namespace hone::expert

@@ -175,6 +175,42 @@ Expr InOwnDimensions(const Memory& memory, const Expr& expr, const std::vector<I
   });
 }
 
+// Indices of some dimensions as those of others of the same elements, some of which depend on data: those of dimensions
+// that both have stay, the others are affine. Nothing if they have too little in common, or that needs a division.
+std::optional<std::vector<Expr>> InDimensions(const std::vector<Expr>& indices, const Shape& from, const Shape& to,
+                                              const std::vector<IndexVar>& vars) {
+  if (indices.size() != from.size() || ElementCount(from) != ElementCount(to) || ElementCount(from) == 0)
+    return std::nullopt;
+  std::vector<Expr> made;
+  for (std::size_t f = 0, t = 0; f < from.size() || t < to.size();) {
+    if (f < from.size() && t < to.size() && from[f] == to[t]) {
+      made.push_back(indices[f]);
+      ++f;
+      ++t;
+      continue;
+    }
+    // As many of both as have the same elements.
+    std::int64_t before = 1, after = 1;
+    Affine flat;
+    Shape parts;
+    do {
+      if (f < from.size() && (before <= after || t == to.size())) {
+        const auto index = from[f] == 1 ? Affine{} : AffineOf(indices[f]);
+        if (!index) return std::nullopt;
+        flat = Combine(*index, flat, from[f]);
+        before *= from[f++];
+      } else {
+        after *= to[t];
+        parts.push_back(to[t++]);
+      }
+    } while (before != after);
+    const auto there = Unflatten(flat, vars, parts);
+    if (!there) return std::nullopt;
+    for (const Affine& index : *there) made.push_back(ToExpr(index, vars));
+  }
+  return made;
+}
+
 }  // namespace
 
 std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Affine& position,
@@ -221,8 +257,6 @@ std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Expr
       });
     }
   }
-  const auto position = memory.Position(load);
-  if (!position) return std::nullopt;
   std::vector<IndexVar> vars;
   for (const auto& index : load.operands) {
     for (const auto& var : VarsOf(index)) {
@@ -230,7 +264,15 @@ std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Expr
         vars.push_back(var);
     }
   }
-  return ElementAt(memory, map, *position, vars);
+  if (const auto position = memory.Position(load)) return ElementAt(memory, map, *position, vars);
+  const auto indices = InDimensions(load.operands, seen, Extents(map.space), vars);
+  if (!indices) return std::nullopt;
+  return Substitute(map.value, [&](const IndexVar& var) -> Expr {
+    for (std::size_t d = 0; d < map.space.size(); ++d) {
+      if (map.space[d].id == var.id) return (*indices)[d];
+    }
+    return {};
+  });
 }
 
 std::optional<Piece> OverSpace(const Piece& piece, const std::vector<IndexVar>& space) {
@@ -243,6 +285,9 @@ std::optional<Piece> ReadAt(const Piece& piece, const Affine& position, const st
   if (!indices) return std::nullopt;
   Piece over = piece;
   over.space = space;
+  if (piece.fold) {
+    for (Piece& statistic : over.statistics) statistic.space = space;
+  }
   EachExpr(over, [&](Expr& expr) {
     expr = Substitute(expr, [&](const IndexVar& var) -> Expr {
       for (std::size_t d = 0; d < piece.space.size(); ++d) {

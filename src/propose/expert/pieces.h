@@ -8,7 +8,7 @@
 //   scans.cc     scans, and maps that only move what they made   folds.cc  folds of the same rows
 //   picks.cc     few elements of a product that is folded    row_folds.cc  sums over rows of their softmax
 //   orders.cc    maps of elements in order
-//   batches.cc   batches of products in dimensions of maps
+//   batches.cc   batches of products, and rows of other readers, in dimensions of maps
 //   weights.cc   products of few rows with numbers of few bits
 //   scales.cc    scales of reals of 8 bits go behind their products
 //   hidden_keys.h  which keys a score of attention hides by their places
@@ -115,11 +115,15 @@ std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Expr
 std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Affine& position,
                               const std::vector<IndexVar>& vars);
 
-// The maps that read few elements of what a product makes, or of maps of it, if all others who read those fold them and
-// look for the largest; else none. `readers` gives the pieces that read a buffer. Picked: such a map, which by then
-// reads the product itself, with its elements made anew; nothing if they are of several places.
-std::set<std::size_t> PicksOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t product,
-                              const std::function<std::vector<std::size_t>(int buffer)>& readers);
+// Maps of what a product makes, if who folds one looks for the largest and nobody else reads them: those of its
+// elements, or of those of many of its rows, and those that read few of them. `readers` gives the pieces that read a
+// buffer. Picked: one of the latter, which by then reads the product itself, with its elements made anew; nothing if
+// they are of several places.
+struct Scores {
+  std::set<std::size_t> maps, picks;
+};
+Scores ScoresOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t product,
+                const std::function<std::vector<std::size_t>(int buffer)>& readers);
 std::optional<Piece> Picked(const Memory& memory, const Piece& map, const Piece& product);
 // The map as the end of a product of the slice of `product` that it reads, if that is nearly all of it.
 std::optional<Piece> ProductOfSlice(const Memory& memory, const Piece& product, const Piece& map);
@@ -162,6 +166,8 @@ std::optional<Piece> ReadAt(const Piece& piece, const Affine& position, const st
 // The product over more dimensions: its batches, with which both its factors vary, end where dimensions of the map do
 // that it reads; nothing if they do so already, or cannot.
 std::optional<Piece> WithBatchesOf(const Memory& memory, const Piece& map, const Piece& product);
+// The reader of a map over more dimensions, which end where the map's do; nothing if they do so already, or cannot.
+std::optional<Piece> WithDimensionsOf(const Memory& memory, const Piece& map, const Piece& reader);
 
 // A plain piece in as few dimensions as its loads allow, the loads in their flat form. A norm's folded dimensions stay
 // apart from its kept ones.
