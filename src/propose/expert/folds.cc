@@ -172,6 +172,37 @@ std::optional<Expr> EndOfLogSum(const Piece& piece) {
   });
 }
 
+namespace {
+
+// Loads of elements by their places alone, so that the same are the same however they are seen.
+Expr ByPlaces(const Memory& memory, const Expr& expr, std::vector<IndexVar> vars, const IndexVar& over) {
+  vars.push_back(over);
+  return ReplaceLoads(expr, [&](const ExprNode& load) {
+    const auto position = memory.Position(load);
+    return position ? Load(memory.Root(load.buffer), {ToExpr(*position, vars)}, load.type) : Expr();
+  });
+}
+
+}  // namespace
+
+bool IsSameLogSum(const Memory& memory, const Piece& a, const Piece& b) {
+  if (!IsLogSum(a) || !IsLogSum(b)) return false;
+  for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    const auto moved = OverSpace(*one, other->space);
+    if (!moved || moved->fold->over.size() != 1 || Extents(moved->fold->over) != Extents(other->fold->over)) continue;
+    const IndexVar& over = other->fold->over[0];
+    const Expr body = InIndices(moved->fold->body, moved->fold->over, other->fold->over);
+    return SameExpr(ByPlaces(memory, body, other->space, over),
+                    ByPlaces(memory, other->fold->body, other->space, over));
+  }
+  return false;
+}
+
+Expr OnlyLogSum() {
+  const Expr it = Value(kIt, ScalarType::kReal);
+  return Select(Equal(Abs(it), Expr(INFINITY)), Expr(0.0), it) + Log(Value(kInside, ScalarType::kReal));
+}
+
 std::optional<Expr> WithLogSum(const Memory& memory, const Expr& expr, int largest, int sum) {
   std::vector<Expr> found;  // what LogSum makes, by the number of the text that stands for it
   const auto is = [](const Expr& e, BinaryOp op) { return e->kind == Expr::Kind::kBinary && e->binary == op; };

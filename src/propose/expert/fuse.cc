@@ -37,8 +37,9 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.norms) GroupNorms();
   if (fusion.epilogues) FuseEpilogues();
   if (fusion.norms) GroupFolds();
+  const bool shared = fusion.norms && ShareLogSums();
   GroupLogSums();
-  if (!picks_.empty()) {
+  if (!picks_.empty() || shared) {
     picks_.clear();
     InlineViews();
     if (fusion.epilogues) FuseEpilogues();

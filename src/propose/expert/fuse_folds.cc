@@ -1,5 +1,6 @@
 // Folds and the map that reads them, folds that are nests anyway, and several results of one kernel.
 #include <algorithm>
+#include <map>
 
 #include "propose/expert/fuser.h"
 #include "propose/expert/keyed_pieces.h"
@@ -104,6 +105,50 @@ void Fuser::GroupFolds() {
       break;
     }
   }
+}
+
+// The logarithm of the same sum for two, as a loss and what it pays for a large one have it, is made once: what else
+// was made of it are maps, of whoever reads the one and of the other. Whether there were such.
+bool Fuser::ShareLogSums() {
+  bool any = false;
+  for (std::size_t j = 0; j < pieces_.size(); ++j) {
+    for (std::size_t i = 0; i < j; ++i) {
+      if (!known_[i].alive || !known_[j].alive || !IsSameLogSum(memory_, pieces_[i], pieces_[j])) continue;
+      const auto end = EndOfLogSum(pieces_[i]), other = EndOfLogSum(pieces_[j]);
+      if (!end || !other || (memory_.IsOutput(pieces_[i].buffer) && !IsValue(*end, kIt))) continue;
+      const auto of = [&](const Piece& piece, const Expr& made, const std::vector<IndexVar>& space) {
+        Piece map;
+        map.buffer = piece.buffer;
+        map.space = space;
+        map.value =
+            ReplaceValue(made, kIt, Load(pieces_[i].buffer, {ToExpr(OwnPosition(space), space)}, ScalarType::kReal));
+        return map;
+      };
+      const Piece as_before = of(pieces_[i], *end, pieces_[i].space);
+      std::map<std::size_t, Piece> changed;
+      bool fits = true;
+      for (const std::size_t reader : IsValue(*end, kIt) ? std::vector<std::size_t>() : Readers(pieces_[i].buffer)) {
+        Piece& made = changed.emplace(reader, pieces_[reader]).first->second;
+        EachExpr(made, [&](Expr& expr) {
+          expr = ReplaceLoads(expr, [&](const ExprNode& load) -> Expr {
+            if (memory_.Root(load.buffer) != as_before.buffer) return {};
+            auto element = ElementAt(memory_, as_before, load);
+            fits &= element.has_value();
+            return element.value_or(Expr());
+          });
+        });
+      }
+      if (!fits || changed.contains(j)) continue;
+      pieces_[i].fold->finish = OnlyLogSum();
+      pieces_[j] = of(pieces_[j], *other, pieces_[j].space);
+      for (auto& [reader, made] : changed) pieces_[reader] = std::move(made);
+      for (auto& [reader, made] : changed) Learn(reader);
+      Learn(i);
+      Learn(j);
+      any = true;
+    }
+  }
+  return any;
 }
 
 // A fold that is a nest anyway, and another that reads each of its results once: its results never are in memory.

@@ -69,6 +69,7 @@ class Fuser {
   void GroupNorms(bool stores = false);
   void GroupRowFolds();
   void GroupFolds();
+  bool ShareLogSums();
   void NestFolds();
   void GroupResults();
   void GroupOrdered();

@@ -163,5 +163,21 @@ TEST(LossesTest, AMaskedMeanOfThemGoesOnBehind) {
               {"nest", "logsumexp", "reduce"});
 }
 
+TEST(LossesTest, APenaltyOnTheLogarithmReadsWhatTheLossDoes) {
+  const auto penalty = [](const std::string& scores, int dim) {
+    return LogSumExp(scores, dim, "all") + Op("pow.Tensor_Scalar", R"("self": "%all", "exponent": 2)", "square") +
+           Op("mean.default", R"("self": "%square")", "mean") + Binary("mul.Tensor", "mean", "0.1", "paid") +
+           Binary("add.Tensor", "loss", "\"%paid\"", "y");
+  };
+  const std::vector<std::string> families = {"logsumexp", "nest", "reduce", "reduce"};
+  const std::string real = Cast("l", "real") + View("real", "[36, 72]", "seen") + View("t", "[36]", "wanted");
+  ExpectFused(Loss(real + CrossEntropy("seen", "wanted", "loss") + penalty("seen", 1)), families);
+  // Of as many rows in other dimensions, too, and of some of them.
+  ExpectFused(Loss(real + CrossEntropy("seen", "wanted", "loss") + penalty("real", 2)), families);
+  ExpectFused(Loss(Cast("l", "real") + Slice("real", 0, "-1", "cut") + View("cut", "[32, 72]", "seen") + kWanted +
+                   View("later", "[32]", "wanted") + CrossEntropy("seen", "wanted", "loss") + penalty("cut", 2)),
+              {"map", "logsumexp", "nest", "reduce", "reduce"});
+}
+
 }  // namespace
 }  // namespace hone::expert

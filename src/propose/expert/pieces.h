@@ -90,6 +90,8 @@ std::vector<Piece> Fuse(const Memory& memory, std::vector<Piece> pieces, const F
 std::optional<Piece> JoinFolds(const Memory& memory, const Piece& reader, const Piece& fold);
 std::optional<Piece> LogSum(const Memory& memory, const Piece& largest, const Piece& sum);
 std::optional<Expr> EndOfLogSum(const Piece& piece);
+bool IsSameLogSum(const Memory& memory, const Piece& a, const Piece& b);
+Expr OnlyLogSum();
 std::optional<std::pair<Piece, Piece>> LogSumApart(const Piece& piece);
 std::optional<Expr> WithLogSum(const Memory& memory, const Expr& expr, int largest, int sum);
 
