@@ -21,6 +21,7 @@ WORKLOADS = tree.ROOT / "examples" / "workloads"
 SPELLINGS = tree.ROOT / "examples" / "spellings"
 # The families of a file's first program on a device, in their order.
 FAMILIES = {
+    "causal_loss": ["map", "matmul_reduce", "nest", "reduce"],
     "decode_mask": ["attention"],
     "gate_up": ["matmul", "matmul"],
     "gqa": ["attention"],
@@ -28,6 +29,7 @@ FAMILIES = {
     "greedy": ["matmul_reduce"],
     "moe_counts": ["order", "nest", "nest", "scan", "grouped_matmul"],
     "nearest": ["reduce", "reduce", "nest", "nest", "matmul_reduce"],
+    "selective_log_probs": ["matmul_reduce", "nest"],
     "shifted_loss": ["nest", "matmul_reduce", "nest", "reduce"],
 }
 GROUPED = "moe_"  # their products need a PyTorch that has torch._grouped_mm
