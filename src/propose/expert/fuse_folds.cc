@@ -79,29 +79,32 @@ void Fuser::GroupFolds() {
           break;
         }
       }
-      // The largest of a row, the sum of its exponentials, and one who reads both.
+      // The largest of a row, the sum of its exponentials, and those who read both.
       const auto of_sum = Readers(pieces_[s].buffer);
-      if (readers.size() != 2 || of_sum.size() != 1 || memory_.IsOutput(pieces_[s].buffer)) continue;
-      const std::size_t last = of_sum[0];
-      if (std::find(readers.begin(), readers.end(), last) == readers.end() || pieces_[last].sequence >= 0) continue;
+      if (readers.size() != of_sum.size() + 1 || of_sum.empty() || memory_.IsOutput(pieces_[s].buffer)) continue;
       auto log_sum = IsValue(pieces_[s].fold->finish, kIt) ? LogSum(memory_, pieces_[other], pieces_[s]) : std::nullopt;
       if (!log_sum) continue;
-      Piece changed = pieces_[last];
+      std::map<std::size_t, Piece> changed;
       bool fits = true;
-      EachExpr(changed, [&](Expr& expr) {
-        auto after = WithLogSum(memory_, expr, pieces_[other].buffer, pieces_[s].buffer);
-        if (after) {
-          expr = std::move(*after);
-        } else {
-          fits &= !LoadsBuffer(expr, pieces_[other].buffer) && !LoadsBuffer(expr, pieces_[s].buffer);
-        }
-      });
+      for (const std::size_t last : of_sum) {
+        fits &= std::find(readers.begin(), readers.end(), last) != readers.end() && pieces_[last].sequence < 0;
+        EachExpr(changed.emplace(last, pieces_[last]).first->second, [&](Expr& expr) {
+          auto after = WithLogSum(memory_, expr, pieces_[other].buffer, pieces_[s].buffer);
+          if (after) {
+            expr = std::move(*after);
+          } else {
+            fits &= !LoadsBuffer(expr, pieces_[other].buffer) && !LoadsBuffer(expr, pieces_[s].buffer);
+          }
+        });
+      }
       if (!fits) continue;
       Kill(other);
       pieces_[s] = std::move(*log_sum);
       Learn(s);
-      pieces_[last] = std::move(changed);
-      Learn(last);
+      for (auto& [last, piece] : changed) {
+        pieces_[last] = std::move(piece);
+        Learn(last);
+      }
       break;
     }
   }

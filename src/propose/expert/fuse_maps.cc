@@ -256,7 +256,7 @@ bool Fuser::IsWorth(std::size_t map_at, std::size_t reader_at) const {
     }
     return true;
   }
-  if (IsWeightOfSoftmax(map_at)) return true;
+  if (IsWeightOfSoftmax(map_at) || IsTakenApart(map_at)) return true;
   if (!only_reader && LosesItsNorm(map_at)) return false;
   if (!map.expensive) return true;
   return only_reader && reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1;

@@ -17,7 +17,29 @@ void Fuser::FindPicks() {
   }
 }
 
-// A product is inside of the logarithm, and made again for those few elements.
+// Maps of scores that nobody wants but sums of rows and who picks few of them. As logarithms of probabilities they are
+// scores and what is the same for a row.
+bool Fuser::IsTakenApart(std::size_t scores) const {
+  return scores_.count(scores) > 0 && std::ranges::all_of(Readers(pieces_[scores].buffer), [&](std::size_t reader) {
+           const auto& fold = pieces_[reader].fold;
+           return picks_.count(reader) > 0 ||
+                  (fold && fold->op == ReduceOp::kSum && fold->body->kind == Expr::Kind::kLoad);
+         });
+}
+
+// One of f32 that no piece makes any more, for what has none of its own.
+std::optional<int> Fuser::BufferOfScores() const {
+  for (const std::size_t scores : scores_) {
+    const int buffer = pieces_[scores].buffer;
+    if (!known_[scores].alive && maker_[Id(buffer)] < 0 && readers_[Id(buffer)].empty() &&
+        memory_.graph().buffers()[Id(buffer)].dtype == DType::kF32 && memory_.KeptAs(buffer) == DType::kF32)
+      return buffer;
+  }
+  return std::nullopt;
+}
+
+// A product is inside of the logarithm, and made again for those few elements. One sum of each row is a product of its
+// own with the sum of the columns.
 void Fuser::GroupLogSums() {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     Piece& piece = pieces_[i];
@@ -30,9 +52,22 @@ void Fuser::GroupLogSums() {
       auto folded = AroundProduct(pieces_[product], piece);
       if (!folded) continue;
       std::map<std::size_t, Piece> picked;
+      std::optional<Piece> columns;
       bool all = true;
       for (const std::size_t reader : Readers(read)) {
         if (reader == i) continue;
+        const auto buffer = pieces_[reader].fold && !columns ? BufferOfScores() : std::nullopt;
+        const auto of_row = buffer ? AroundProduct(pieces_[product], pieces_[reader]) : std::nullopt;
+        if (of_row) {
+          Piece sum = *of_row;
+          sum.inside.clear();
+          auto summed = SumOfProduct(memory_, sum, of_row->inside[0], *buffer);
+          all &= summed.has_value();
+          if (!summed) break;
+          columns = std::move(summed->columns);
+          picked.emplace(reader, std::move(summed->rows));
+          continue;
+        }
         auto made = picks_.count(reader) > 0 ? Picked(memory_, pieces_[reader], pieces_[product]) : std::nullopt;
         all &= made.has_value();
         if (made) picked.emplace(reader, std::move(*made));
@@ -41,6 +76,12 @@ void Fuser::GroupLogSums() {
       piece = std::move(*folded);
       Kill(product);
       Learn(i);
+      if (columns) {
+        maker_[Id(columns->buffer)] = static_cast<int>(product);
+        pieces_[product] = std::move(*columns);
+        known_[product].alive = true;
+        Learn(product);
+      }
       for (auto& [reader, made] : picked) {
         pieces_[reader] = std::move(made);
         Learn(reader);

@@ -79,6 +79,8 @@ class Fuser {
   // Products with what is made of them in one kernel.
   void FindPicks();
   void GroupLogSums();
+  bool IsTakenApart(std::size_t scores) const;
+  std::optional<int> BufferOfScores() const;
   void GroupAttention();
   void GroupMove(std::size_t attention);
   bool GoesTogether(std::size_t at) const;

@@ -163,6 +163,27 @@ TEST(LossesTest, AMaskedMeanOfThemGoesOnBehind) {
               {"nest", "logsumexp", "reduce"});
 }
 
+// As F.cross_entropy(scores, wanted, label_smoothing=0.1) is made: beside the loss the mean of all logarithms of a row.
+TEST(LossesTest, SmoothedLabelsNeedTheSumOfTheColumns) {
+  const auto smoothed = [](const std::string& wanted) {
+    return CrossEntropy("seen", wanted, "loss") +
+           Op("sum.dim_IntList", R"("self": "%log_softmax", "dim": [1])", "all") +
+           Op("neg.default", R"("self": "%all")", "each") +
+           Op("sum.dim_IntList", R"("self": "%each", "dim": [])", "smooth") +
+           Binary("mul.Scalar", "smooth", "0.0001", "some") + Binary("mul.Scalar", "loss", "0.9", "most") +
+           Binary("add.Tensor", "most", "\"%some\"", "y");
+  };
+  const std::vector<std::string> families = {"reduce", "logsumexp", "nest", "reduce", "reduce", "reduce"};
+  const std::string rows = View("t", "[36]", "wanted");
+  ExpectFused(Loss(Cast("l", "real") + View("real", "[36, 72]", "seen") + rows + smoothed("wanted")), families);
+  ExpectFused(Loss(Cast("l", "real") + Binary("div.Tensor", "real", "0.7", "scaled") +
+                   View("scaled", "[36, 72]", "seen") + rows + smoothed("wanted")),
+              families);
+  ExpectFused(Loss(Cast("l", "real") + Slice("real", 0, "-1", "cut") + View("cut", "[32, 72]", "seen") + kWanted +
+                   View("later", "[32]", "wanted") + smoothed("wanted")),
+              {"reduce", "map", "logsumexp", "nest", "reduce", "reduce", "reduce"});
+}
+
 TEST(LossesTest, APenaltyOnTheLogarithmReadsWhatTheLossDoes) {
   const auto penalty = [](const std::string& scores, int dim) {
     return LogSumExp(scores, dim, "all") + Op("pow.Tensor_Scalar", R"("self": "%all", "exponent": 2)", "square") +

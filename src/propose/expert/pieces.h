@@ -7,7 +7,7 @@
 //   fuse.cc      maps go into readers, and behind producers   norms.cc  folds and the map that reads them
 //   scans.cc     scans, and maps that only move what they made   folds.cc  folds of the same rows
 //   picks.cc     few elements of a product that is folded    row_folds.cc  sums over rows of their softmax
-//   orders.cc    maps of elements in order
+//   orders.cc    maps of elements in order   sums.cc  sums over the columns of products
 //   batches.cc   batches of products, and rows of other readers, in dimensions of maps
 //   weights.cc   products of few rows with numbers of few bits
 //   scales.cc    scales of reals of 8 bits go behind their products
@@ -127,6 +127,13 @@ struct Scores {
 Scores ScoresOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t product,
                 const std::function<std::vector<std::size_t>(int buffer)>& readers);
 std::optional<Piece> Picked(const Memory& memory, const Piece& map, const Piece& product);
+// A sum over the columns of `product`, which is over the sum's space and those, as the sum of the columns, which makes
+// `buffer`, and a product with that; nothing if the sum does something else with what the product makes, or each row
+// has columns of its own.
+struct SummedProduct {
+  Piece columns, rows;
+};
+std::optional<SummedProduct> SumOfProduct(const Memory& memory, const Piece& sum, const Piece& product, int buffer);
 // The map as the end of a product of the slice of `product` that it reads, if that is nearly all of it.
 std::optional<Piece> ProductOfSlice(const Memory& memory, const Piece& product, const Piece& map);
 // The map as the end of a product of one slice of `product`, with that of the other inside; nothing if it reads other
