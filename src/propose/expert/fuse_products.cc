@@ -38,55 +38,50 @@ std::optional<int> Fuser::BufferOfScores() const {
   return std::nullopt;
 }
 
-// A product is inside of the logarithm, and made again for those few elements. One sum of each row is a product of its
-// own with the sum of the columns.
+// A product is inside of the logarithms that read it, of all rows or of some each, and made again for those few
+// elements. One sum of each row is a product of its own with the sum of the columns.
 void Fuser::GroupLogSums() {
-  for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    Piece& piece = pieces_[i];
-    if (!known_[i].alive || !piece.fold || !piece.inside.empty() || !EndOfLogSum(piece)) continue;
-    for (const int read : std::vector<int>(known_[i].reads)) {
-      const int maker = maker_[Id(read)];
-      if (maker < 0 || memory_.IsOutput(read) || LoadsBuffer(piece.fold->finish, read)) continue;
-      const auto product = static_cast<std::size_t>(maker);
-      if (!IsProduct(pieces_[product]) || !pieces_[product].inside.empty() || !OfHalves(pieces_[product])) continue;
-      auto folded = AroundProduct(pieces_[product], piece);
-      if (!folded) continue;
-      std::map<std::size_t, Piece> picked;
-      std::optional<Piece> columns;
-      bool all = true;
-      for (const std::size_t reader : Readers(read)) {
-        if (reader == i) continue;
-        const auto buffer = pieces_[reader].fold && !columns ? BufferOfScores() : std::nullopt;
-        const auto of_row = buffer ? AroundProduct(pieces_[product], pieces_[reader]) : std::nullopt;
-        if (of_row) {
-          Piece sum = *of_row;
-          sum.inside.clear();
-          auto summed = SumOfProduct(memory_, sum, of_row->inside[0], *buffer);
-          all &= summed.has_value();
-          if (!summed) break;
-          columns = std::move(summed->columns);
-          picked.emplace(reader, std::move(summed->rows));
-          continue;
+  for (std::size_t p = 0; p < pieces_.size(); ++p) {
+    const Piece& product = pieces_[p];
+    if (!known_[p].alive || !IsProduct(product) || !product.inside.empty() || !OfHalves(product) ||
+        memory_.IsOutput(product.buffer))
+      continue;
+    std::map<std::size_t, Piece> changed;
+    std::optional<Piece> columns;
+    const std::int64_t elements = ElementCount(Extents(product.space));
+    std::int64_t folded = 0;
+    for (const std::size_t reader : Readers(product.buffer)) {
+      const Piece& read_by = pieces_[reader];
+      std::optional<Piece> made;
+      if (!read_by.fold) {
+        if (picks_.count(reader) > 0) made = Picked(memory_, read_by, product);
+      } else if (read_by.inside.empty() && !LoadsBuffer(read_by.fold->finish, product.buffer)) {
+        made = AroundProduct(product, read_by);
+        const auto buffer = made && !columns && !EndOfLogSum(read_by) ? BufferOfScores() : std::nullopt;
+        if (buffer) {
+          auto summed = SumOfProduct(memory_, *made, *buffer);
+          if (summed) columns = std::move(summed->columns);
+          made = summed ? std::optional(std::move(summed->rows)) : std::nullopt;
+        } else if (EndOfLogSum(read_by)) {
+          folded += known_[reader].count;
+        } else {
+          made.reset();
         }
-        auto made = picks_.count(reader) > 0 ? Picked(memory_, pieces_[reader], pieces_[product]) : std::nullopt;
-        all &= made.has_value();
-        if (made) picked.emplace(reader, std::move(*made));
       }
-      if (!all) continue;
-      piece = std::move(*folded);
-      Kill(product);
-      Learn(i);
-      if (columns) {
-        maker_[Id(columns->buffer)] = static_cast<int>(product);
-        pieces_[product] = std::move(*columns);
-        known_[product].alive = true;
-        Learn(product);
-      }
-      for (auto& [reader, made] : picked) {
-        pieces_[reader] = std::move(made);
-        Learn(reader);
-      }
-      break;
+      if (!made) break;
+      changed.emplace(reader, std::move(*made));
+    }
+    if (changed.size() < Readers(product.buffer).size() || folded == 0 || folded > elements) continue;
+    Kill(p);
+    if (columns) {
+      maker_[Id(columns->buffer)] = static_cast<int>(p);
+      pieces_[p] = std::move(*columns);
+      known_[p].alive = true;
+      Learn(p);
+    }
+    for (auto& [reader, made] : changed) {
+      pieces_[reader] = std::move(made);
+      Learn(reader);
     }
   }
 }

@@ -200,5 +200,26 @@ TEST(LossesTest, APenaltyOnTheLogarithmReadsWhatTheLossDoes) {
               {"map", "logsumexp", "nest", "reduce", "reduce"});
 }
 
+// Sequence by sequence, as one does who has no memory for all probabilities.
+TEST(LossesTest, LogarithmsOfSomeRowsEachAreOfAsManyProducts) {
+  const auto row = [](int i) {
+    const std::string number = std::to_string(i);
+    return Op("select.int", fmt::format(R"("self": "%real", "dim": 0, "index": {})", i), "row" + number) +
+           LogSumExp("row" + number, 1, "sums" + number);
+  };
+  const std::string all =
+      Cast("l", "real") + Gather("real", 2, "t", "own") + row(0) + row(1) + row(2) + row(3) +
+      Op("stack.default", R"("tensors": ["%sums0", "%sums1", "%sums2", "%sums3"], "dim": 0)", "all");
+  ExpectFused(Loss(all + Binary("sub.Tensor", "own", "\"%all\"", "y"), "[4, 9]"),
+              {"nest", "logsumexp", "logsumexp", "logsumexp", "logsumexp", "nest"});
+}
+
+TEST(LossesTest, TwoSumsOfAllScoresReadThemWritten) {
+  const std::string two = Cast("l", "real") + Binary("mul.Tensor", "real", "2", "sharp") +
+                          LogSumExp("real", 2, "plain") + LogSumExp("sharp", 2, "cold") +
+                          Binary("sub.Tensor", "plain", "\"%cold\"", "y");
+  ExpectFused(Loss(two, "[4, 9]"), {"matmul", "reduce", "reduce"});
+}
+
 }  // namespace
 }  // namespace hone::expert

@@ -127,13 +127,12 @@ struct Scores {
 Scores ScoresOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t product,
                 const std::function<std::vector<std::size_t>(int buffer)>& readers);
 std::optional<Piece> Picked(const Memory& memory, const Piece& map, const Piece& product);
-// A sum over the columns of `product`, which is over the sum's space and those, as the sum of the columns, which makes
-// `buffer`, and a product with that; nothing if the sum does something else with what the product makes, or each row
-// has columns of its own.
+// A sum over the columns of the product inside as the sum of the columns, which makes `buffer`, and a product with
+// that; nothing if it does something else with what the product makes, or each row has columns of its own.
 struct SummedProduct {
   Piece columns, rows;
 };
-std::optional<SummedProduct> SumOfProduct(const Memory& memory, const Piece& sum, const Piece& product, int buffer);
+std::optional<SummedProduct> SumOfProduct(const Memory& memory, const Piece& sum, int buffer);
 // The map as the end of a product of the slice of `product` that it reads, if that is nearly all of it.
 std::optional<Piece> ProductOfSlice(const Memory& memory, const Piece& product, const Piece& map);
 // The map as the end of a product of one slice of `product`, with that of the other inside; nothing if it reads other

@@ -64,9 +64,10 @@ bool Varies(const Expr& e, const std::vector<IndexVar>& with) {
 
 }  // namespace
 
-std::optional<SummedProduct> SumOfProduct(const Memory& memory, const Piece& sum, const Piece& product, int buffer) {
+std::optional<SummedProduct> SumOfProduct(const Memory& memory, const Piece& sum, int buffer) {
+  const Piece& product = sum.inside[0];
   if (!sum.fold || sum.fold->op != ReduceOp::kSum || sum.fold->over.size() != 1 || !sum.statistics.empty() ||
-      !sum.inside.empty() || product.fold->over.size() != 1 || product.fold->body->operands.size() != 2)
+      product.fold->over.size() != 1 || product.fold->body->operands.size() != 2)
     return std::nullopt;
   const std::vector<IndexVar>& columns = sum.fold->over;
   const auto line = LineOf(ReplaceLoads(sum.fold->body, [&](const ExprNode& load) {
@@ -89,6 +90,7 @@ std::optional<SummedProduct> SumOfProduct(const Memory& memory, const Piece& sum
                            .body = InIndices(InIndices(column, product.fold->over, {k}), columns, {n}),
                            .finish = Value(kIt, ScalarType::kReal)};
   made.rows = sum;
+  made.rows.inside.clear();
   const IndexVar along = NewIndex(k.extent);
   made.rows.fold->over = {along};
   made.rows.fold->body = InIndices(row, product.fold->over, {along}) * Load(buffer, {Expr(along)}, ScalarType::kReal);
