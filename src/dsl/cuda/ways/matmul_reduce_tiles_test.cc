@@ -76,6 +76,16 @@ const Case kCasesOfF32[] = {
     {2, 65, 100, 33, "min", "stages: 2"},
 };
 
+// Rows of sequences of which one is cut off, first or last, and columns that all share, as a loss of a language model
+// has them.
+std::string CutText(int first, const std::string& type) {
+  return fmt::format(
+      "input x: {0}[3, 300, 200]\nparam w: {0}[712, 200]\noutput y: f32[3, 299]\n"
+      "view rows = x: [3, 299, 200] strides [60000, 200, 1]{1}\nview t = w: [200, 712] strides [1, 200]\n"
+      "y = matmul_reduce logsumexp(rows, t) with {{path: tiles, tile: 128x256, cluster: 2}} let score = it / 0.7",
+      type, first > 0 ? fmt::format(" offset {}", 200 * first) : "");
+}
+
 using MatmulReduceTilesTest = testing::CudaProgramTest;
 using MatmulReduceTilesOnDeviceTest = testing::ProgramOnDeviceTest;
 
@@ -102,6 +112,15 @@ TEST_F(MatmulReduceTilesTest, ProductsOfF32AreThreeOfHalves) {
     ASSERT_EQ(built.launches.size(), 4u);
     EXPECT_EQ(built.launches[2].spill_load_bytes + built.launches[2].spill_store_bytes, 0);
     EXPECT_TRUE(built.launches[2].instructions.contains("HGMMA"));
+  }
+}
+
+TEST_F(MatmulReduceTilesTest, RowsThatAreCutCompileLikewise) {
+  for (const int first : {0, 1}) {
+    const auto built = BuiltOf(CutText(first, "bf16"));
+    ASSERT_EQ(built.launches.size(), 2u);
+    EXPECT_EQ(built.launches[0].spill_load_bytes + built.launches[0].spill_store_bytes, 0);
+    EXPECT_TRUE(built.launches[0].instructions.contains("HGMMA"));
   }
 }
 
@@ -145,6 +164,12 @@ TEST_F(MatmulReduceTilesOnDeviceTest, ComputesWhatTheProgramSays) {
     const std::string text = Text(one, "f32", "f32x3");
     SCOPED_TRACE(text);
     ExpectWhatItSays(text, 1e-4);
+  }
+}
+
+TEST_F(MatmulReduceTilesOnDeviceTest, RowsMayBeCut) {
+  for (const int first : {0, 1}) {
+    for (const auto type : {"f16", "bf16"}) ExpectWhatItSays(CutText(first, type), 1e-2);
   }
 }
 
