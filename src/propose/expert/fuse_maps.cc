@@ -46,13 +46,24 @@ std::optional<Piece> Fuser::Inlined(std::size_t map_at, const Piece& reader) con
   return fits ? std::optional(std::move(changed)) : std::nullopt;
 }
 
+bool Fuser::ReadsByPlaceAlone(const Piece& piece) const {
+  bool reads = false;
+  EachExpr(piece, [&](const Expr& expr) {
+    Visit(expr, [&](const ExprNode& node) {
+      reads |= node.kind == Expr::Kind::kLoad && node.operands.size() == 1 && memory_.shape(node.buffer).size() > 1;
+    });
+  });
+  return reads;
+}
+
 bool Fuser::InlineInto(std::size_t map_at, std::size_t reader_at) {
   const Piece& reader = pieces_[reader_at];
   auto changed = Inlined(map_at, reader);
   // Rows of scores that it has as one and the map as several, of sequences that are cut: as several it can read what
-  // the map does.
-  if (!changed && scores_.count(map_at) > 0) {
-    if (const auto apart = WithDimensionsOf(memory_, pieces_[map_at], reader)) changed = Inlined(map_at, *apart);
+  // the map does, and says where, so that a place among the columns may depend on data.
+  if (scores_.count(map_at) > 0 && (!changed || ReadsByPlaceAlone(*changed))) {
+    const auto apart = WithDimensionsOf(memory_, pieces_[map_at], reader);
+    if (auto other = apart ? Inlined(map_at, *apart) : std::nullopt) changed = std::move(other);
   }
   if (!changed) return false;
   pieces_[reader_at] = std::move(*changed);

@@ -43,6 +43,7 @@ class Fuser {
                                                const std::function<const Piece*(int buffer)>& map);
   Expr WithSigns(const Expr& expr) const;
   std::optional<Piece> Inlined(std::size_t map_at, const Piece& reader) const;
+  bool ReadsByPlaceAlone(const Piece& piece) const;
   bool InlineInto(std::size_t map_at, std::size_t reader_at);
   void InlineViews();
   DType HeldAs(int buffer) const;

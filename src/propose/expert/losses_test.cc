@@ -200,6 +200,16 @@ TEST(LossesTest, APenaltyOnTheLogarithmReadsWhatTheLossDoes) {
               {"map", "logsumexp", "nest", "reduce", "reduce"});
 }
 
+// What is cut may be what goes into the product, which has sequences of its own then.
+TEST(LossesTest, ScoresOfCutSequencesAreNotWrittenEither) {
+  ExpectFused(
+      Loss(Slice("x", 0, "-1", "tokens") + Op("expand.default", R"("self": "%wt", "size": [4, 32, 72])", "heads") +
+           Op("bmm.default", R"("self": "%tokens", "mat2": "%heads")", "products") + Cast("products", "real") +
+           View("real", "[32, 72]", "seen") + kWanted + View("later", "[32]", "wanted") +
+           CrossEntropy("seen", "wanted", "y")),
+      {"map", "logsumexp", "nest", "reduce"});
+}
+
 // Sequence by sequence, as one does who has no memory for all probabilities.
 TEST(LossesTest, LogarithmsOfSomeRowsEachAreOfAsManyProducts) {
   const auto row = [](int i) {
