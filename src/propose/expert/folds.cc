@@ -203,21 +203,30 @@ Expr OnlyLogSum() {
   return Select(Equal(Abs(it), Expr(INFINITY)), Expr(0.0), it) + Log(Value(kInside, ScalarType::kReal));
 }
 
-std::optional<Expr> WithLogSum(const Memory& memory, const Expr& expr, int largest, int sum) {
+std::optional<Expr> WithLogSum(const Memory& memory, const Expr& expr, int largest, int sum, OfLogSum taken) {
   std::vector<Expr> found;  // what LogSum makes, by the number of the text that stands for it
   const auto is = [](const Expr& e, BinaryOp op) { return e->kind == Expr::Kind::kBinary && e->binary == op; };
-  const Expr made = Rewrite(expr, [&](const Expr& e) -> Expr {
-    if (!is(e, BinaryOp::kSub) || !is(e->operands[0], BinaryOp::kSub)) return {};
-    const Expr &log = e->operands[1], &top = e->operands[0]->operands[1];
-    if (log->kind != Expr::Kind::kUnary || log->unary != UnaryOp::kLog || !Reads(memory, log->operands[0], sum) ||
-        !Reads(memory, top, largest))
-      return {};
-    const auto at = memory.Position(*log->operands[0]);
+  // The logarithm, marked, so that what else reads the two is seen; nothing if they are not read at the same place.
+  const auto logarithm = [&](const Expr& top, const Expr& of_sum) -> Expr {
+    if (!Reads(memory, top, largest) || !Reads(memory, of_sum, sum)) return {};
+    const auto at = memory.Position(*of_sum);
     if (!at || at != memory.Position(*top)) return {};
-    // Marked, so that what else reads them is seen.
-    found.push_back(Load(log->operands[0]->buffer, log->operands[0]->operands, log->type));
-    return e->operands[0]->operands[0] -
-           Value({NamedValue::Kind::kText, static_cast<int>(found.size()) - 1}, log->type);
+    found.push_back(Load(of_sum->buffer, of_sum->operands, of_sum->type));
+    return Value({NamedValue::Kind::kText, static_cast<int>(found.size()) - 1}, of_sum->type);
+  };
+  const auto is_unary = [](const Expr& e, UnaryOp op) { return e->kind == Expr::Kind::kUnary && e->unary == op; };
+  const Expr made = Rewrite(expr, [&](const Expr& e) -> Expr {
+    if (is(e, BinaryOp::kSub) && is(e->operands[0], BinaryOp::kSub) && is_unary(e->operands[1], UnaryOp::kLog)) {
+      const Expr log = logarithm(e->operands[0]->operands[1], e->operands[1]->operands[0]);
+      return log ? e->operands[0]->operands[0] - log : Expr();
+    }
+    if (taken == OfLogSum::kProbabilitiesToo && is(e, BinaryOp::kDiv) && is_unary(e->operands[0], UnaryOp::kExp) &&
+        is(e->operands[0]->operands[0], BinaryOp::kSub)) {
+      const Expr& over_top = e->operands[0]->operands[0];
+      const Expr log = logarithm(over_top->operands[1], e->operands[1]);
+      return log ? Exp(over_top->operands[0] - log) : Expr();
+    }
+    return {};
   });
   bool all = true;
   Visit(made, [&](const ExprNode& node) {

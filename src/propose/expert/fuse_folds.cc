@@ -88,8 +88,10 @@ void Fuser::GroupFolds() {
       bool fits = true;
       for (const std::size_t last : of_sum) {
         fits &= std::find(readers.begin(), readers.end(), last) != readers.end() && pieces_[last].sequence < 0;
+        // What is picked of scores is as exact as those are: a product's in 16 bits.
+        const OfLogSum taken = picks_.count(last) > 0 ? OfLogSum::kProbabilitiesToo : OfLogSum::kLogarithms;
         EachExpr(changed.emplace(last, pieces_[last]).first->second, [&](Expr& expr) {
-          auto after = WithLogSum(memory_, expr, pieces_[other].buffer, pieces_[s].buffer);
+          auto after = WithLogSum(memory_, expr, pieces_[other].buffer, pieces_[s].buffer, taken);
           if (after) {
             expr = std::move(*after);
           } else {

@@ -210,6 +210,17 @@ TEST(LossesTest, ScoresOfCutSequencesAreNotWrittenEither) {
       {"map", "logsumexp", "nest", "reduce"});
 }
 
+// (1 - p)^2 * cross entropy: two of the logarithm of one sum.
+TEST(LossesTest, TheProbabilityOfWhatIsWantedIsOfTheSameLogarithm) {
+  const std::string p = Op("_softmax.default", R"("self": "%real", "dim": 2, "half_to_float": false)", "p") +
+                        Gather("p", 2, "t", "own") + Op("rsub.Scalar", R"("self": "%own", "other": 1)", "rest");
+  const std::string again = LogSoftmax("real", 2, "log_p") +
+                            Op("gather.default", R"("self": "%log_p", "dim": 2, "index": "%places")", "found_log") +
+                            Op("squeeze.dims", R"("self": "%found_log", "dim": [2])", "log");
+  ExpectFused(Loss(Cast("l", "real") + p + again + Binary("mul.Tensor", "rest", "\"%log\"", "y"), "[4, 9]"),
+              {"logsumexp", "nest", "nest"});
+}
+
 // Sequence by sequence, as one does who has no memory for all probabilities.
 TEST(LossesTest, LogarithmsOfSomeRowsEachAreOfAsManyProducts) {
   const auto row = [](int i) {

@@ -15,6 +15,7 @@
 //   writer.h     pieces become statements of the language
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
@@ -84,7 +85,8 @@ std::vector<Piece> Fuse(const Memory& memory, std::vector<Piece> pieces, const F
 // Folds of the same rows as one fold with statistics. JoinFolds: `reader` finishes with what `fold` makes, each at its
 // own place. LogSum: the logarithm of a sum of exponentials, of `largest` and `sum` of exp(x - largest); it takes the
 // sum's place, with the sum's end if that has one. Nothing if they are not that. WithLogSum: an expression in which
-// (a - largest) - log(sum) are all its reads of the two, with a - (what LogSum makes) instead. EndOfLogSum: of what
+// (a - largest) - log(sum) are all its reads of the two, with a - (what LogSum makes) instead; where the difference may
+// lose a few bits, exp(a - largest) / sum are exp of that, too. EndOfLogSum: of what
 // LogSum made, its end with the logarithm as `it`; nothing if it reads more than that. LogSumApart: the two that LogSum
 // made one of, for whoever has no such statement; nothing if the piece is another.
 std::optional<Piece> JoinFolds(const Memory& memory, const Piece& reader, const Piece& fold);
@@ -93,7 +95,8 @@ std::optional<Expr> EndOfLogSum(const Piece& piece);
 bool IsSameLogSum(const Memory& memory, const Piece& a, const Piece& b);
 Expr OnlyLogSum();
 std::optional<std::pair<Piece, Piece>> LogSumApart(const Piece& piece);
-std::optional<Expr> WithLogSum(const Memory& memory, const Expr& expr, int largest, int sum);
+enum class OfLogSum : std::uint8_t { kLogarithms, kProbabilitiesToo };
+std::optional<Expr> WithLogSum(const Memory& memory, const Expr& expr, int largest, int sum, OfLogSum taken);
 
 // --- For those who look at pieces ---
 
