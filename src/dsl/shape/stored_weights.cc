@@ -369,7 +369,7 @@ class Reader {
                          (OfBytes(TypeOf(*other)) || TypeOf(*other) == DType::kF32 ||
                           TypeOf(*other) == kernel_.operand_types[static_cast<std::size_t>(made_.x.operand)]);
       const auto place = holds ? Place(*other, made_.n) : std::nullopt;
-      if (!place || place->of_rows != 1)
+      if (!place)
         return "a scale, or a zero, is no element of f32 or of as many bits as x has, or varies with its rows";
       step.other = *place;
     }

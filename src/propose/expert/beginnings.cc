@@ -45,7 +45,7 @@ class Beginner {
       if (cut.fusion.weights && !HasWeights()) continue;
       auto fused = Fuse(memory_, pieces, cut.fusion);
       if (std::ranges::any_of(known, [&](const auto& other) { return SamePieces(other, fused); })) continue;
-      Write(fused, cut.words);
+      Write(fused, cut);
       known.push_back(std::move(fused));
     }
     return std::move(beginnings_);
@@ -60,11 +60,21 @@ class Beginner {
            });
   }
 
-  void Write(const std::vector<Piece>& fused, std::string_view cut) {
+  // Numbers of few bits go into a product where its kernel reads them as they lie: another would make each again for
+  // each row.
+  static bool ReadsAsTheyLie(const dsl::Program& program) {
+    return std::ranges::any_of(program.statements, [](const dsl::Statement& statement) {
+      const auto way = statement.settings.find("way");
+      return way != statement.settings.end() && dsl::ToString(way->second) == "weights";
+    });
+  }
+
+  void Write(const std::vector<Piece>& fused, const Cut& how) {
+    const std::string_view cut = how.words;
     const bool device = machine_.kind == DeviceKind::kCuda;
     // First in TF32, where the contract allows it: it is faster, and of the largest problems only one is tried.
     auto program = WriteProgram(memory_, fused, machine_, device ? Products::kTf32 : Products::kF32);
-    if (!program) return;
+    if (!program || (how.fusion.weights && !ReadsAsTheyLie(*program))) return;
     const auto products = ProductsInTf32(*program);
     auto one = Checked(std::move(*program), fmt::format("{}{}", cut, products.empty() ? "" : ", products in TF32"));
     auto in_f32 = one && !products.empty() ? InF32(*one, products, cut) : std::nullopt;

@@ -198,8 +198,19 @@ const std::vector<Words> kWords = {
     {.of = Words::Of::kDepthAlong, .m = 3, .n = 72, .k = 4096, .scales = "f32", .number = "real({W} - 8)"},
 };
 
+// Scales of blocks, of so many columns and so many of K: fp8 as large models store it.
+std::string BlocksText(std::int64_t m, std::int64_t n, std::int64_t k, const std::string& type) {
+  return fmt::format(
+      "input x: {3}[{0}, {2}]\nparam w: f8e4m3[{1}, {2}]\nparam s: f32[{4}, {5}]\noutput y: {3}[{0}, {1}]\n"
+      "y = nest [m < {0}, g < {4}, n < 128] (sum [k < {5}, l < 128] (x[m, k * 128 + l] * (w[g * 128 + n, k * 128 + l] "
+      "* "
+      "s[g, k])))",
+      m, n, k, type, n / 128, k / 128);
+}
+
 std::vector<std::string> AllTexts() {
-  std::vector<std::string> texts;
+  std::vector<std::string> texts = {Replaced(BlocksText(16, 512, 1024, "bf16"), "y = nest", "y: [16, 512] = nest"),
+                                    Replaced(BlocksText(5, 1280, 256, "f16"), "y = nest", "y: [5, 1280] = nest")};
   for (const Layer& layer : kLayers) texts.push_back(Text(layer));
   for (const Words& layer : kWords) texts.push_back(Text(layer));
   return texts;

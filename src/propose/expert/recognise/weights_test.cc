@@ -186,6 +186,20 @@ TEST(WeightsTest, ScalesOfGroupsMayBeOfF32) {
   EXPECT_EQ(WayOf(program), "weights") << dsl::Print(*program);
 }
 
+// x @ (w.view(2, 128, 4, 128).float() * s[:, None, :, None]).view(256, 512).to(bf16).t()
+TEST(WeightsTest, ScalesMayBeOfBlocks) {
+  const auto program =
+      Written(Problem(Tensor("w", "[256, 512]", "f8e4m3") + ", " + Tensor("s", "[2, 1, 4, 1]", "f32"),
+                      Op("_to_copy.default", R"("dtype": "f32", "self": "%w")", "c") + ", " +
+                          Op("view.default", R"("self": "%c", "size": [2, 128, 4, 128])", "blocks") + ", " +
+                          Op("mul.Tensor", R"("other": "%s", "self": "%blocks")", "e") + ", " +
+                          Op("view.default", R"("self": "%e", "size": [256, 512])", "f") + ", " +
+                          Op("_to_copy.default", R"("dtype": "bf16", "self": "%f")", "v") + ", " + kProduct),
+              {.weights = true});
+  ASSERT_TRUE(program);
+  EXPECT_EQ(WayOf(program), "weights") << dsl::Print(*program);
+}
+
 // That it is one kernel of this way, whose nest begins so.
 void ExpectWeights(const std::string& problem, const std::string& nest) {
   const auto program = Written(problem, {.weights = true});
