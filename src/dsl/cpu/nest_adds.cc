@@ -57,7 +57,13 @@ void ElementWriter::WriteAdds(std::int64_t ranges) {
   names_[fold.index.id] = key;
   open_.insert(fold.index.id);
   open(beside);
-  writer_.Line(fmt::format("{} += {};", TargetText(), TextOf(fold.term, {})));
+  if (fold.op == ReduceOp::kSum) {
+    writer_.Line(fmt::format("{} += {};", TargetText(), TextOf(fold.term, {})));
+  } else {
+    const std::string term = NewName("term");
+    writer_.Line(fmt::format("const long {} = {};", term, TextOf(fold.term, {})));
+    writer_.Line(fmt::format("if ({0} {1} {2}) {2} = {0};", term, fold.op == ReduceOp::kMax ? ">" : "<", TargetText()));
+  }
   close(beside);
   close(fold.over);
   for (std::size_t n = 0; n < shared; ++n) writer_.Close();

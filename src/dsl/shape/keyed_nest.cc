@@ -24,17 +24,24 @@ std::vector<IndexVar> Beside(const KeyedNest& nest) {
 
 std::optional<std::string> WhyNotAdded(const Kernel& kernel) {
   const auto nest = KeyedNestOf(kernel);
-  if (!nest || nest->fold.op != ReduceOp::kSum || NumberOf(*nest->fold.neutral) != 0)
-    return "it has no sum, or more than one fold, of terms that are taken where a key out of data is an index";
+  const bool whole = nest && nest->fold.term->type == ScalarType::kInt;
+  const bool extreme = whole && (nest->fold.op == ReduceOp::kMax || nest->fold.op == ReduceOp::kMin);
+  if (!nest || !(extreme || (nest->fold.op == ReduceOp::kSum && NumberOf(*nest->fold.neutral) == 0)))
+    return "it has no sum, nor an extreme of whole numbers, or more than one fold, of terms that are taken where a key "
+           "out of data is an index";
   if (!BaseOf(*nest)) return "something is made of the sum before it is stored";
-  if (nest->fold.term->type != ScalarType::kReal || kernel.target_type != kernel.compute)
-    return "what is stored is not what is added: f32, or f64 where that is computed in";
+  const bool as_added = whole ? kernel.target_type == DType::kI64 || kernel.target_type == DType::kI32
+                              : nest->fold.term->type == ScalarType::kReal && kernel.target_type == kernel.compute;
+  if (!as_added)
+    return "what is stored is not what is added: f32, or f64 where that is computed in, or whole numbers of 32 or 64 "
+           "bits";
   return std::nullopt;
 }
 
 Expr BaseOf(const KeyedNest& nest) {
   const Expr& element = nest.element.value;
-  if (IsValue(element, kIt)) return Expr(0.0);
+  if (IsValue(element, kIt)) return nest.fold.neutral;
+  if (nest.fold.op != ReduceOp::kSum) return {};
   if (element->kind != Expr::Kind::kBinary || element->binary != BinaryOp::kAdd) return {};
   for (const int side : {0, 1}) {
     const Expr& other = element->operands[static_cast<std::size_t>(1 - side)];

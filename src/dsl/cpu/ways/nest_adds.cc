@@ -1,5 +1,5 @@
 // Each element begins with what is added to; each term is added to the element that its key says, in order, so that
-// sums are the same to the bit whatever the threads.
+// sums are the same to the bit whatever the threads. Likewise the largest and the smallest of whole numbers.
 #include "dsl/cpu/nest_element.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/keyed_nest.h"
@@ -54,7 +54,9 @@ constexpr Knob kKnobs[] = {
 HONE_ROW(Way){
     .family = "nest",
     .name = "adds",
-    .doc = "for sums of terms that go where a key says: each is added to its element, in order",
+    .doc =
+        "for sums of terms that go where a key says, and extremes of whole numbers: each is added to its element, in "
+        "order",
     .why_not = WhyNot,
     .cost = Cost,
     .knobs = kKnobs,

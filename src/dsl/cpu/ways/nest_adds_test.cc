@@ -25,6 +25,9 @@ output several: f32[90, 24]
 output ranged: f32[90, 24]
 output turned: f32[24, 90]
 output all: f32[90]
+output last: i64[5, 90]
+output least: i32[90]
+output many: i64[5, 90]
 single = nest [i < 5, j < 90] (sum [k < 700] (select(key[i, k] == j, x[i, k], 0))) with {way: adds, threads: 2}
 most = nest [i < 5, j < 90] (sum [k < 700] (select(max(key[i, k], 60) == j, x[i, k], 0))) with {way: adds, ranges: 3}
 onto = nest [i < 5, j < 90] (own[i, j] * 2 + sum [k < 700] (select(key[i, k] == j, x[i, k] * 0.5, 0))) with {way: adds}
@@ -34,6 +37,9 @@ several = nest [i < 90, j < 24] (sum [k < 700] (select(key[2, k] == i, rows[k, j
 ranged = nest [i < 90, j < 24] (sum [k < 700] (select(key[2, k] == i, rows[k, j], 0))) with {way: adds, ranges: 7, threads: 3}
 turned = nest [j < 24, i < 90] (sum [k < 700] (select(key[2, k] == i, rows[k, j], 0))) with {way: adds, ranges: 16, threads: 2}
 all = nest [i < 90] (sum [a < 5, k < 700] (select(key[a, k] == i, x[a, k], 0))) with {way: adds, ranges: 16}
+last = nest [i < 5, j < 90] (max [k < 700] (select(key[i, k] == j, k, -1))) with {way: adds, threads: 2}
+least = nest [i < 90] (min [a < 5, k < 700] (select(key[a, k] == i, a * 700 - k, 5000))) with {way: adds, ranges: 7, threads: 3}
+many = nest [i < 5, j < 90] (sum [k < 700] (select(key[i, k] == j, 1, 0))) with {way: adds}
 )"),
                        3, random, 2e-5);
 }
@@ -53,9 +59,10 @@ TEST(CpuNestAddsTest, ItIsTheDefaultWhereElementsAreMany) {
   EXPECT_EQ(said("50, 90", "max [k < 700] (select(key[i, k] == j, x[i, k], 0))"), "elements");
   EXPECT_EQ(said("50, 90", "relu(" + sum + ")", adds),
             "'way' adds: something is made of the sum before it is stored; try elements");
-  EXPECT_EQ(said("50, 90", "sum [k < 700] (select(key[i, k] == j, x[i, k], 1))", adds),
-            "'way' adds: it has no sum, or more than one fold, of terms that are taken where a key out of data is an "
-            "index; try elements");
+  EXPECT_EQ(
+      said("50, 90", "sum [k < 700] (select(key[i, k] == j, x[i, k], 1))", adds),
+      "'way' adds: it has no sum, nor an extreme of whole numbers, or more than one fold, of terms that are taken "
+      "where a key out of data is an index; try elements");
 }
 
 }  // namespace

@@ -28,6 +28,20 @@ constexpr std::string_view kElements[] = {
     "0 + sum [a < 5, k < 7000] (select(select(key[a, k] < 50, key[a, k] + 20, key[a, k]) == j, x[a, k] * real(i), 0))",
 };
 
+// Whole numbers, of which the largest and the smallest are the same in any order, too; elements that get nothing.
+std::string TextOfWhole(const std::string& element, const std::string& target) {
+  return fmt::format(
+      "input key: i32[5, 7000]\ninput x: i64[5, 7000]\noutput y: {0}[5, 90]\ny = nest [i < 5, j < 90] ({1}) with "
+      "{{way: "
+      "adds}}",
+      target, element);
+}
+constexpr std::string_view kWhole[] = {
+    "max [k < 7000] (select(key[i, k] == j, k, -1))",
+    "min [k < 7000] (select(max(key[i, k], 60) == j, x[i, k] * 3 - k, 1000000))",
+    "sum [k < 7000] (select(key[i, k] == j, 1, 0))",
+};
+
 using NestAddsTest = testing::CudaProgramTest;
 using NestAddsOnDeviceTest = testing::ProgramOnDeviceTest;
 
@@ -38,6 +52,15 @@ TEST_F(NestAddsTest, ElementsBeginAndTermsAreAdded) {
       const auto built = BuiltOf(Text(std::string(element), "way: adds", type));
       ASSERT_EQ(built.launches.size(), 2u);
       EXPECT_EQ(built.launches[1].spill_load_bytes, 0);
+    }
+  }
+}
+
+TEST_F(NestAddsTest, SoAreWholeNumbersAndTheirExtremes) {
+  for (const auto element : kWhole) {
+    for (const std::string type : {"i32", "i64"}) {
+      SCOPED_TRACE(TextOfWhole(std::string(element), type));
+      EXPECT_EQ(BuiltOf(TextOfWhole(std::string(element), type)).launches.size(), 2u);
     }
   }
 }
@@ -55,13 +78,19 @@ TEST_F(NestAddsTest, TheyAreTheDefaultWhereSingleNumbersAreAdded) {
   EXPECT_EQ(said(scatter("sum [k < 7000] (select(key[i, k] == j, x[i, k], 0))")), "adds");
   EXPECT_EQ(said(scatter("max [k < 7000] (select(key[i, k] == j, x[i, k], 0))")), "lists");
   EXPECT_EQ(said(scatter("sum [k < 7000] (select(key[0, k] == j, x[i, k], 0))")), "lists");
+  EXPECT_EQ(said("input key: i32[50, 7000]\noutput y: i64[50, 900]\ny = nest [i < 50, j < 900] (max [k < 7000] "
+                 "(select(key[i, k] == j, k, -1)))"),
+            "adds");
   EXPECT_EQ(said(Text("relu(sum [k < 7000] (select(key[i, k] == j, x[i, k], 0)))")),
             "'way' adds: something is made of the sum before it is stored; try dots");
-  EXPECT_EQ(said(Text("sum [k < 7000] (select(key[i, k] == j, x[i, k], 0))", "way: adds", "f16")),
-            "'way' adds: what is stored is not what is added: f32, or f64 where that is computed in; try dots");
-  EXPECT_EQ(said(Text("sum [k < 7000] (x[i, k])")),
-            "'way' adds: it has no sum, or more than one fold, of terms that are taken where a key out of data is an "
-            "index; try dots");
+  EXPECT_EQ(
+      said(Text("sum [k < 7000] (select(key[i, k] == j, x[i, k], 0))", "way: adds", "f16")),
+      "'way' adds: what is stored is not what is added: f32, or f64 where that is computed in, or whole numbers of "
+      "32 or 64 bits; try dots");
+  EXPECT_EQ(
+      said(Text("sum [k < 7000] (x[i, k])")),
+      "'way' adds: it has no sum, nor an extreme of whole numbers, or more than one fold, of terms that are taken "
+      "where a key out of data is an index; try dots");
 }
 
 TEST_F(NestAddsOnDeviceTest, ComputesWhatTheProgramSays) {
@@ -69,6 +98,12 @@ TEST_F(NestAddsOnDeviceTest, ComputesWhatTheProgramSays) {
     for (const std::string type : {"f32", "f64"}) {
       SCOPED_TRACE(Text(std::string(element), "way: adds", type));
       ExpectWhatItSays(Text(std::string(element), "way: adds", type), 1e-4);
+    }
+  }
+  for (const auto element : kWhole) {
+    for (const std::string type : {"i32", "i64"}) {
+      SCOPED_TRACE(TextOfWhole(std::string(element), type));
+      ExpectWhatItSays(TextOfWhole(std::string(element), type), 0);
     }
   }
 }
