@@ -75,7 +75,7 @@ const Case kCases[] = {
      "order descending(x) over [1]\n  also v = it"},
     {"input x: i64[1, 32768]\noutput y: i64[1, 32768]", "order ascending(x) over [1]"},
     {"input x: f64[3, 9000]\ninput z: f64[3, 9000]\noutput y: i64[3, 9000]\noutput v: f64[3, 9000]",
-     "order descending(x * 37.7 + z) over [1] with {each: 4, team: 2}\n  also v = it"},
+     "order descending(x * 37.5 + z) over [1] with {each: 4, team: 2}\n  also v = it"},
     {"input x: f32[1, 300000]\ninput z: f32[1, 300000]\noutput y: i64[1, 300000]\noutput v: f32[1, 300000]",
      "order ascending(x * 37 + z) over [1] with {each: 4}\n  also v = it"},
     {"input x: bf16[300, 3001]\noutput y: i32[300, 3001]\noutput v: bf16[300, 3001]",
