@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "dsl/cuda/expr.h"
 
@@ -138,6 +139,14 @@ std::string MatmulText::Text(const Expr& expr, const std::vector<std::string>& p
                                                           Address(places, shape.strides[o], operand.offset)));
   });
   if (accuracy == Accuracy::kCoarse) text.BeCoarse();
+  // Of each of a tile's scores: a quotient takes ten instructions, and is half a unit nearer.
+  if (accuracy == Accuracy::kScore)
+    text.Reciprocals([&](const Expr& divisor) {
+      const auto number = ConstantNumber(divisor);
+      return number && std::isnormal(*number) && std::isnormal(static_cast<float>(1 / *number))
+                 ? out_.Number(1 / *number)
+                 : std::string();
+    });
   return text.Text(expr);
 }
 
@@ -176,7 +185,7 @@ std::string MatmulText::CoarseValue(const std::vector<std::string>& batches, con
 
 std::string MatmulText::Score(const Expr& score, const std::vector<std::string>& batches, const std::string& m,
                               const std::string& n) const {
-  return Text(score, Places(batches, m, n, "0"), {"it"});
+  return Text(score, Places(batches, m, n, "0"), {"it"}, Accuracy::kScore);
 }
 
 const std::string& MatmulText::Name(int operand) const {

@@ -81,7 +81,7 @@ class MatmulText {
   std::vector<std::string> Places(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
                                   const std::string& k) const;
   const Expr& Input(int input) const { return InputOf(kernel_, static_cast<std::size_t>(input)); }
-  enum class Accuracy : std::uint8_t { kFull, kCoarse };
+  enum class Accuracy : std::uint8_t { kFull, kCoarse, kScore };
   std::string Text(const Expr& expr, const std::vector<std::string>& places, const std::vector<std::string>& its,
                    Accuracy accuracy = Accuracy::kFull, const std::map<int, std::string>& loaded = {}) const;
 
