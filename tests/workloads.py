@@ -23,12 +23,18 @@ SPELLINGS = tree.ROOT / "examples" / "spellings"
 FAMILIES = {
     "causal_loss": ["map", "matmul_reduce", "nest", "reduce"],
     "decode_mask": ["attention"],
+    "fp8_blocks": ["nest"],
+    "fp8_norm": ["norm"],
     "gate_up": ["matmul", "matmul"],
     "gqa": ["attention"],
     "gqa_decode": ["attention"],
     "greedy": ["matmul_reduce"],
     "moe_counts": ["order", "nest", "nest", "scan", "grouped_matmul"],
     "nearest": ["reduce", "reduce", "nest", "nest", "matmul_reduce"],
+    "norm_backward": ["norm", "reduce"],
+    "norm_statistics": ["norm"],
+    "nucleus": ["softmax", "order", "scan", "reduce", "nest", "nest"],
+    "quantized_rows": ["norm"],
     "selective_log_probs": ["matmul_reduce", "nest"],
     "shifted_loss": ["nest", "matmul_reduce", "nest", "reduce"],
 }

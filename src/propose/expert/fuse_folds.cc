@@ -18,9 +18,31 @@ void Fuser::GroupNorms(bool stores) {
     if (!norm) continue;
     for (const auto member : norm->members) Kill(member);
     pieces_[m] = std::move(norm->piece);
-    for (const auto& one : pieces_[m].also) maker_[Id(one.buffer)] = static_cast<int>(m);
+    for (auto& one : pieces_[m].also) {
+      if (IsOfRow(pieces_[m], one)) EndRow(m, one);
+      maker_[Id(one.buffer)] = static_cast<int>(m);
+    }
     Learn(m);
   }
+}
+
+// What a norm stores of a row, with what a map makes of it for which alone it is stored.
+void Fuser::EndRow(std::size_t norm, Piece& row) {
+  auto readers = Readers(row.buffer);
+  std::erase(readers, norm);
+  if (memory_.IsOutput(row.buffer) || readers.size() != 1 || !IsSimpleMap(readers[0]) ||
+      known_[readers[0]].reads.size() != 1)
+    return;
+  auto end = OverSpace(pieces_[readers[0]], row.space);
+  if (!end) return;
+  bool own = true;
+  const Affine position = OwnPosition(row.space);
+  for (const auto& load : memory_.Loads(end->value)) own &= load.position && *load.position == position;
+  if (!own) return;
+  const int made = row.buffer;
+  end->value = ReplaceLoads(end->value, [&](const ExprNode& load) -> Expr { return Load(made, {Expr(0)}, load.type); });
+  Kill(readers[0]);
+  row = std::move(*end);
 }
 
 // Sums over rows of which they read the softmax. What rows make stands where the last of its parts did.

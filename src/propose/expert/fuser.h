@@ -68,6 +68,7 @@ class Fuser {
 
   // Folds and the maps that read them, folds of folds, and several results of one.
   void GroupNorms(bool stores = false);
+  void EndRow(std::size_t norm, Piece& row);
   void GroupRowFolds();
   void GroupFolds();
   bool ShareLogSums();
