@@ -103,7 +103,7 @@ __device__ __forceinline__ void SortByDigits(int member, int row, int* meeting, 
       if constexpr (TEAM == 1) {
         total = mine;
       } else {
-#pragma unroll 4
+#pragma unroll 8
         for (int m = 0; m < TEAM; ++m) {
           const int theirs = counts[m * kDigits + thread];
           total += theirs;
@@ -133,12 +133,12 @@ __device__ __forceinline__ void SortByDigits(int member, int row, int* meeting, 
       if (TILES > 1 && in_tile <= 0) break;
       // Where each element goes among those of its digit that its warp has.
       KEY own[EACH];
-      int at[EACH], rank[EACH];
+      int at[kStays ? EACH : 1], rank[EACH];
 #pragma unroll
       for (int e = 0; e < EACH; ++e) {
         const int n = (warp * EACH + e) * 32 + lane;
         own[e] = n < in_tile ? key_at(tile_begin + n) : 0;
-        at[e] = n < in_tile ? place_at(tile_begin + n) : 0;
+        if constexpr (kStays) at[e] = n < in_tile ? place_at(tile_begin + n) : 0;
       }
       __syncthreads();
 #pragma unroll
@@ -173,7 +173,10 @@ __device__ __forceinline__ void SortByDigits(int member, int row, int* meeting, 
         if ((warp * EACH + e) * 32 + lane >= in_tile) continue;
         const int digit = digit_of(own[e]), n = first[digit] + of_warp[warp][digit] + rank[e];
         keys[n] = own[e];
-        places[n] = at[e];
+        if constexpr (kStays)
+          places[n] = at[e];
+        else
+          places[n] = place_at(tile_begin + (warp * EACH + e) * 32 + lane);
       }
       __syncthreads();
       if (kStays && differ != 0) break;

@@ -46,7 +46,7 @@ std::optional<std::string> CheckEach(const Kernel& kernel, const Setting& value)
 }
 
 // Of a multiprocessor, as many as registers allow.
-int BlocksOf(std::int64_t each) { return each == 16 ? 2 : 4; }
+int BlocksOf(std::int64_t each) { return each == 16 ? 3 : 4; }
 // Blocks that wait for each other all have to run: a few multiprocessors may be busy.
 std::int64_t MostTeam(const Kernel& kernel) {
   const std::int64_t each = IntSetting(kernel, "each");
