@@ -129,6 +129,9 @@ bool Checker::Space(const Statement& statement, Kernel& kernel) {
       for (const auto& link : statement.epilogue) {
         if (!Broadcast(link, shape, any)) return false;
       }
+      for (const auto& one : statement.also) {
+        if (!Broadcast(one.value, shape, any)) return false;
+      }
     }
     if (!any) {
       // Nothing but numbers: the target says how many.

@@ -77,6 +77,14 @@ std::vector<int> ElementTargetsOf(const Kernel& kernel) {
   return targets;
 }
 
+std::vector<Expr> ElementsOf(const Kernel& kernel) {
+  std::vector<Expr> elements = {kernel.epilogue};
+  for (const auto& one : kernel.also) {
+    if (!one.of_row) elements.push_back(one.value);
+  }
+  return elements;
+}
+
 std::size_t SequenceEnd(const KernelProgram& program, std::size_t kernel) {
   const auto sequence = [&](std::size_t k) {
     const auto it = program.kernels[k].attributes.find("sequence");

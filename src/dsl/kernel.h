@@ -107,6 +107,8 @@ std::vector<std::int64_t> TargetStridesOf(const Kernel& kernel);
 // The buffers that it writes, the target first; those of which it writes an element at each place of its result.
 std::vector<int> TargetsOf(const Kernel& kernel);
 std::vector<int> ElementTargetsOf(const Kernel& kernel);
+// The values of those elements, in the same order.
+std::vector<Expr> ElementsOf(const Kernel& kernel);
 // The operand that an input is, and its element type; the input has to be a load.
 const KernelOperand& InputOperand(const Kernel& kernel, std::size_t input);
 DType InputType(const Kernel& kernel, std::size_t input);

@@ -37,7 +37,9 @@ double OperationsPerElement(const Expr& expr) {
 std::vector<Setting> ThreadsValues(const Kernel& kernel) {
   // Waking threads costs some microseconds, in which one core does about this many simple element operations.
   double work = SpaceCount(kernel);
-  if (kernel.epilogue) work *= 1 + OperationsPerElement(kernel.epilogue) / 16;
+  double operations = OperationsPerElement(kernel.epilogue);
+  for (const auto& one : kernel.also) operations += OperationsPerElement(one.value);
+  work *= 1 + operations / 16;
   const bool small = work < 20e3;
   std::vector<Setting> values =
       small ? std::vector<Setting>{Whole(1), Whole(0)} : std::vector<Setting>{Whole(0), Whole(1)};

@@ -7,7 +7,7 @@ namespace hone::dsl {
 bool IsMadeOnce(const KernelProgram& program, const Kernel& kernel) {
   const auto buffer = [&](int b) -> const KernelBuffer& { return program.buffers[static_cast<std::size_t>(b)]; };
   if (kernel.device->kind != DeviceKind::kCuda || kernel.family->name != "map" || kernel.operands.size() != 1 ||
-      kernel.epilogue->kind != Expr::Kind::kLoad)
+      !kernel.also.empty() || kernel.epilogue->kind != Expr::Kind::kLoad)
     return false;
   const KernelBuffer &from = buffer(kernel.operands[0].buffer), &to = buffer(kernel.target);
   return from.home == KernelBuffer::Home::kParameter && to.home == KernelBuffer::Home::kIntermediate &&

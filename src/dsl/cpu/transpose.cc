@@ -146,8 +146,10 @@ bool EmitTiledMap(const KernelProgram& program, const Kernel& kernel, Writer& wr
     return tile.empty() ? loops.Element(writer, load.buffer, vars)
                         : fmt::format("{}[({} - {}) * {} + {} - {}]", tile, row.var, row0, edge, at, column0);
   });
-  const std::string value = expr.Text(kernel.epilogue);
-  writer.Line(fmt::format("{} = {};", loops.TargetElement(writer, vars), value));
+  const std::vector<int> targets = ElementTargetsOf(kernel);
+  const std::vector<std::string> values = expr.Texts(ElementsOf(kernel));
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    writer.Line(fmt::format("{} = {};", loops.MadeElement(writer, targets[i], vars), values[i]));
   for (int n = 0; n < open + 3; ++n) writer.Close();
   return true;
 }

@@ -14,7 +14,7 @@ namespace {
 
 // Of a block that has a multiprocessor for itself: as many loads under way as several smaller ones have.
 constexpr std::int64_t kFewThreads = 1024, kFewUnroll = 4;
-// A thread of such a block has 64 registers: packs of more operands than this are two at a time.
+// A thread of such a block has 64 registers: packs of more operands and further results than this are two at a time.
 constexpr std::size_t kFewOperands = 2;
 
 std::vector<std::size_t> AllOf(const Loops& loops) {
@@ -42,7 +42,7 @@ std::vector<std::string> LoadAhead(const KernelProgram& program, const Kernel& k
     int operand = 0;
   };
   std::vector<Ahead> ahead;  // in the order of the operands
-  for (const int operand : OperandsOf({kernel.epilogue})) {
+  for (const int operand : OperandsOf(ElementsOf(kernel))) {
     const auto o = static_cast<std::size_t>(operand);
     if (!LoadsInPacks(loops, kernel, o, packs.pack)) continue;
     const int buffer = kernel.operands[o].buffer;
@@ -110,14 +110,16 @@ std::vector<std::string> OpenPlaces(DeviceWriter& out, const Loops& loops, const
 void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
   if (EmitTurnedMap(program, kernel, out)) return;
   const Loops loops(program, kernel);
-  const KernelBuffer& target = program.buffers[static_cast<std::size_t>(kernel.target)];
   const std::int64_t pack = PackOf(loops, IntSetting(kernel, "pack"));
   const std::int64_t packs = loops.Count(false) / pack;
   // A part is what one block does at a time: all blocks have one each, or few of them go through all.
   const bool few = kernel.settings.contains(std::string(kMultiprocessorsKnob));
   const std::int64_t threads = few ? kFewThreads : IntSetting(kernel, "block");
   std::int64_t unroll = IntSetting(kernel, "unroll");
-  if (few) unroll = std::max(unroll, OperandsOf({kernel.epilogue}).size() > kFewOperands ? kFewUnroll / 2 : kFewUnroll);
+  if (few) {
+    const std::size_t packs_at_once = OperandsOf(ElementsOf(kernel)).size() + kernel.also.size();
+    unroll = std::max(unroll, packs_at_once > kFewOperands ? kFewUnroll / 2 : kFewUnroll);
+  }
   while (unroll > 1 && packs % (threads * unroll) != 0) unroll /= 2;
   const std::int64_t parts = (packs + threads * unroll - 1) / (threads * unroll);
   const std::int64_t blocks = few ? std::min(parts, IntSetting(kernel, std::string(kMultiprocessorsKnob))) : parts;
@@ -156,7 +158,7 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
 
   std::vector<int> reads;
   std::map<std::string, std::string> known;
-  for (const int operand : OperandsOf({kernel.epilogue})) {
+  for (const int operand : OperandsOf(ElementsOf(kernel))) {
     const auto o = static_cast<std::size_t>(operand);
     const int buffer = kernel.operands[o].buffer;
     reads.push_back(buffer);
@@ -171,12 +173,17 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
     loaded[o] = it->second;
   }
   const std::string to = loops.TargetAddress(places);
-  std::string lane, made;
-  const std::string target_type = DeviceType(target.dtype);
+  const std::vector<int> targets = ElementTargetsOf(kernel);
+  const std::vector<Expr> elements = ElementsOf(kernel);
+  const auto stored_as = [&](std::size_t t) { return program.buffers[static_cast<std::size_t>(targets[t])].dtype; };
+  std::string lane;
+  std::vector<std::string> made;  // a pack of each target
   if (pack > 1) {
-    made = out.Fresh("made");
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      made.push_back(out.Fresh("made"));
+      out.Line(fmt::format("{} {};", PackType(out, DeviceType(stored_as(t)), pack), made.back()));
+    }
     lane = out.Fresh("e");
-    out.Line(fmt::format("{} {};", PackType(out, target_type, pack), made));
     out.Unroll();
     out.Open(fmt::format("for (int {} = 0; {} < {}; ++{})", lane, lane, pack, lane));
   }
@@ -189,18 +196,19 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
     return LoadedText(out, buffer,
                       fmt::format("{}[{}]", out.BufferName(buffer), loops.OperandAddress(load.buffer, vars)));
   });
-  const std::string value = DeviceExpr::Stored(expr.Text(kernel.epilogue), kernel.epilogue->type, target.dtype);
-  if (pack > 1) {
-    out.Line(fmt::format("{}.at[{}] = {};", made, lane, value));
-    out.Close();
-    out.Line(
-        fmt::format("*reinterpret_cast<Pack<{}, {}>*>({} + {}) = {};", target_type, pack, out.TargetName(), to, made));
-  } else {
-    out.Line(fmt::format("{}[{}] = {};", out.TargetName(), to, value));
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    const std::string value = DeviceExpr::Stored(expr.Text(elements[t]), elements[t]->type, stored_as(t));
+    out.Line(pack > 1 ? fmt::format("{}.at[{}] = {};", made[t], lane, value)
+                      : fmt::format("{}[{}] = {};", out.BufferName(targets[t]), to, value));
+  }
+  if (pack > 1) out.Close();
+  for (std::size_t t = 0; t < made.size(); ++t) {
+    out.Line(fmt::format("*reinterpret_cast<Pack<{}, {}>*>({} + {}) = {};", DeviceType(stored_as(t)), pack,
+                         out.BufferName(targets[t]), to, made[t]));
   }
   if (unroll > 1) out.Close();
   if (few) out.Close();
-  out.Launch({.grid_x = blocks, .reads = reads, .writes = {kernel.target}});
+  out.Launch({.grid_x = blocks, .reads = reads, .writes = targets});
 }
 
 }  // namespace hone::dsl

@@ -38,8 +38,8 @@ class TurnedMap {
       if (d != across_ && d != inner()) blocks *= loops_.dims[d].extent;
     }
     std::vector<int> reads;
-    for (const int operand : OperandsOf({kernel_.epilogue})) reads.push_back(Buffer(operand));
-    out_.Launch({.grid_x = blocks, .reads = reads, .writes = {kernel_.target}});
+    for (const int operand : OperandsOf(ElementsOf(kernel_))) reads.push_back(Buffer(operand));
+    out_.Launch({.grid_x = blocks, .reads = reads, .writes = TargetsOf(kernel_)});
     return true;
   }
 
@@ -48,13 +48,14 @@ class TurnedMap {
   std::int64_t& edge(std::size_t dim) { return dim == across_ ? edge_across_ : edge_inner_; }
   std::int64_t tiles(std::size_t dim) { return (loops_.dims[dim].extent + edge(dim) - 1) / edge(dim); }
   int Buffer(int operand) const { return kernel_.operands[static_cast<std::size_t>(operand)].buffer; }
-  DType TypeOf(int operand) const { return program_.buffers[static_cast<std::size_t>(Buffer(operand))].dtype; }
+  DType StoredAs(int buffer) const { return program_.buffers[static_cast<std::size_t>(buffer)].dtype; }
+  DType TypeOf(int operand) const { return StoredAs(Buffer(operand)); }
   // All along the same dimension, that of the most of them.
   bool FindTurned() {
     std::vector<std::int64_t> extents;
     for (const auto& dim : loops_.dims) extents.push_back(dim.extent);
     std::map<std::size_t, std::vector<int>> by_dim;
-    for (const int operand : OperandsOf({kernel_.epilogue})) {
+    for (const int operand : OperandsOf(ElementsOf(kernel_))) {
       if (const auto dim = AcrossDim(loops_.Strides(operand), extents, kShortest)) by_dim[*dim].push_back(operand);
     }
     for (auto& [dim, operands] : by_dim) {
@@ -113,9 +114,11 @@ class TurnedMap {
   // Squares that follow each other lie side by side in the result, so that a line in which one ends and another begins
   // is whole again before it leaves the cache; in the operands, where only there lines are shared.
   std::size_t FirstAlong() const {
-    const DType stored = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
-    const bool shares_stores =
-        !RowsBegin(loops_.TargetStrides(), 0, inner(), kLineBytes / static_cast<std::int64_t>(Bytes(stored)));
+    const std::vector<int> targets = TargetsOf(kernel_);
+    const bool shares_stores = std::any_of(targets.begin(), targets.end(), [&](int target) {
+      const auto bytes = static_cast<std::int64_t>(Bytes(StoredAs(target)));
+      return !RowsBegin(loops_.TargetStrides(), 0, inner(), kLineBytes / bytes);
+    });
     return shares_stores || TurnedRowsBegin(kLineBytes) ? inner() : across_;
   }
 
@@ -233,16 +236,21 @@ class TurnedMap {
   }
 
   void Compute() {
-    OpenSquare(inner(), 1, OperationsPerElement(kernel_.epilogue) <= kLongChain);
-    const KernelBuffer& target = program_.buffers[static_cast<std::size_t>(kernel_.target)];
-    const std::string to = loops_.TargetAddress(vars_), type = DeviceType(target.dtype);
+    const std::vector<int> targets = ElementTargetsOf(kernel_);
+    const std::vector<Expr> elements = ElementsOf(kernel_);
+    double operations = 0;
+    for (const auto& element : elements) operations += OperationsPerElement(element);
+    OpenSquare(inner(), 1, operations <= kLongChain);
+    const std::string to = loops_.TargetAddress(vars_);
+    const auto word_of = [&](int target) { return PackType(out_, DeviceType(StoredAs(target)), word_); };
     std::map<int, std::string> words;  // of the operands that are read by the word
-    const std::string e = out_.Fresh("e"), made = out_.Fresh("made");
+    const std::string e = out_.Fresh("e");
+    std::vector<std::string> made;  // a word of each target
     const std::string row =
         word_ == 1 ? local_across_
                    : fmt::format("({0} % {1} * {2} + {0} / {1})", local_across_, word_, edge_across_ / word_);
     if (word_ > 1) {
-      for (const int operand : OperandsOf({kernel_.epilogue})) {
+      for (const int operand : OperandsOf(ElementsOf(kernel_))) {
         const bool turned = squares_.contains(operand);
         if (!turned && !LoadsInPacks(loops_, kernel_, static_cast<std::size_t>(operand), word_)) continue;
         const std::string &from = out_.BufferName(Buffer(operand)), word_type = WordType(operand);
@@ -251,7 +259,10 @@ class TurnedMap {
             "const {} {} = {};", word_type, words[operand],
             turned ? InSquare(operand, row) : PackText(word_type, from, loops_.OperandAddress(operand, vars_))));
       }
-      out_.Line(fmt::format("{} {};", PackType(out_, type, word_), made));
+      for (const int target : targets) {
+        made.push_back(out_.Fresh("made"));
+        out_.Line(fmt::format("{} {};", word_of(target), made.back()));
+      }
       out_.Unroll();
       out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", e, word_));
     }
@@ -265,14 +276,15 @@ class TurnedMap {
       return LoadedText(out_, buffer,
                         fmt::format("{}[{}]", out_.BufferName(buffer), loops_.OperandAddress(load.buffer, vars)));
     });
-    const std::string value = DeviceExpr::Stored(expr.Text(kernel_.epilogue), kernel_.epilogue->type, target.dtype);
-    if (word_ == 1) {
-      out_.Line(fmt::format("{}[{}] = {};", out_.TargetName(), to, value));
-    } else {
-      out_.Line(fmt::format("{}.at[{}] = {};", made, e, value));
-      out_.Close();
-      out_.Line(fmt::format("*reinterpret_cast<{}*>({} + {}) = {};", PackType(out_, type, word_), out_.TargetName(), to,
-                            made));
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      const std::string value = DeviceExpr::Stored(expr.Text(elements[t]), elements[t]->type, StoredAs(targets[t]));
+      out_.Line(word_ == 1 ? fmt::format("{}[{}] = {};", out_.BufferName(targets[t]), to, value)
+                           : fmt::format("{}.at[{}] = {};", made[t], e, value));
+    }
+    if (word_ > 1) out_.Close();
+    for (std::size_t t = 0; t < made.size(); ++t) {
+      out_.Line(fmt::format("*reinterpret_cast<{}*>({} + {}) = {};", word_of(targets[t]), out_.BufferName(targets[t]),
+                            to, made[t]));
     }
     CloseSquare();
   }

@@ -27,6 +27,11 @@ constexpr std::string_view kPrograms[] = {
     "view v = x: [94, 170] strides [1, 94]\nview d = c: [94, 1] strides [1, 0]\ny = map(v * z + d)",
     "input x: f16[171, 94]\noutput y: f16[94, 171]\nview v = x: [94, 171] strides [1, 94]\ny = map(v)",
     "input x: u8[300, 132]\noutput y: u8[132, 300]\nview v = x: [132, 300] strides [1, 132]\ny = map(v)",
+    // Several results: halves in pairs, of which one is stored as floats; element by element.
+    "input x: f16[170, 94]\ninput z: f16[94, 170]\noutput y: f16[94, 170]\noutput s: f32[94, 170]\n"
+    "view v = x: [94, 170] strides [1, 94]\ny = map(v * z)\n  also s = it + v",
+    "input x: f32[300, 531]\noutput y: f32[531, 300]\noutput p: bool[531, 300]\n"
+    "view v = x: [531, 300] strides [1, 531]\ny = map(v) -> tanh(it)\n  also p = it > 0.5",
 };
 
 using CudaTurnedMapTest = testing::CudaProgramTest;

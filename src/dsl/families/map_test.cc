@@ -53,6 +53,49 @@ whole = map(nt){0} -> it
   }
 }
 
+TEST(MapTest, FurtherResultsAreMadeOfTheSameElements) {
+  for (const char* const settings :
+       {"", " with {stream: yes}", " with {prefetch: 1024, threads: 1}", " with {block: 100}"}) {
+    std::mt19937 random(10);
+    const KernelProgram program = testing::MustCheck(fmt::format(R"(program further
+input x: f32[7, 1003]
+input d: f64[6, 512]
+input h: f32[70, 133]
+input p: bf16[5003]
+input m: f32[5003]
+param b: f32[1003]
+param s: f32[7, 1]
+output y: f32[7, 1003]
+output above: bool[7021]
+output more: f32[7, 1003]
+output narrow: bf16[7, 1003]
+output wide: f64[6, 512]
+output whole: i64[6, 512]
+output turned: f32[133, 70]
+output twice: f32[133, 70]
+output step: bf16[5003]
+output moment: f32[5003]
+output spread: f32[7, 1003]
+output one: f32[7, 1003]
+view ht = h: [133, 70] strides [1, 133]
+y = map(x * s){0} -> gelu(it)
+  also above: [7021] = it > 0.25
+  also more = it + b
+  also narrow = b
+wide = map(d * d){0}
+  also whole = int(it * 100)
+turned = map(ht){0} -> exp(it)
+  also twice = it * 2
+step = map(p - m * 0.5){0}
+  also moment = m * 0.9 + p
+spread = map(s){0}
+  also one = b
+)",
+                                                                 settings));
+    testing::ExpectRight(program, 2, random);
+  }
+}
+
 TEST(MapTest, FetchingAheadChangesNoValue) {
   for (const char* const settings :
        {"{prefetch: 1024}", "{prefetch: 2048, block: 100}", "{prefetch: 64, threads: 1}"}) {

@@ -33,7 +33,9 @@ std::vector<Setting> PrefetchValues(const Kernel& kernel) {
   // While a loop is busy with arithmetic its loads and stores do not run far enough ahead to keep memory busy. What
   // fits into the caches has no such trouble.
   if (SpaceCount(kernel) * 4 <= static_cast<double>(kernel.device->l2_bytes)) return {Whole(0)};
-  if (OperationsPerElement(kernel.epilogue) < 16) return {Whole(0), Whole(2048)};
+  double operations = 0;
+  for (const auto& element : ElementsOf(kernel)) operations += OperationsPerElement(element);
+  if (operations < 16) return {Whole(0), Whole(2048)};
   return {Whole(2048), Whole(0), Whole(1024)};
 }
 std::optional<std::string> CheckPrefetch(const Kernel&, const Setting& value) { return CheckRange(value, 0, 65536); }
@@ -94,28 +96,38 @@ void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
                               block, last.extent));
     }
   }
-  const std::string type = ElementType(program.buffers[static_cast<std::size_t>(kernel.target)].dtype);
-  const auto body = [&](const std::string& to, const std::string& index) {
+  const std::vector<int> targets = ElementTargetsOf(kernel);
+  // Into the tensors, or parts of them that are arrays.
+  const auto body = [&](const std::vector<std::string>& parts, const std::string& index, const std::string& in_part) {
     std::vector<std::string> vars = loops.Vars();
     vars[inner] = index;
     ExprWriter expr(writer, [&](const ExprNode& load) { return loops.Element(writer, load.buffer, vars); });
-    const std::string value = expr.Text(kernel.epilogue);
-    writer.Line(fmt::format("{} = {};", to.empty() ? loops.TargetElement(writer, vars) : to, value));
+    const std::vector<std::string> values = expr.Texts(ElementsOf(kernel));
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      const std::string to =
+          parts.empty() ? loops.MadeElement(writer, targets[i], vars) : fmt::format("{}[{}]", parts[i], in_part);
+      writer.Line(fmt::format("{} = {};", to, values[i]));
+    }
   };
   if (stream) {
-    const std::string from = writer.Fresh("from"), count = writer.Fresh("count"), part = writer.Fresh("part"),
-                      at = writer.Fresh("at");
+    const std::string from = writer.Fresh("from"), count = writer.Fresh("count"), at = writer.Fresh("at");
+    const auto type = [&](int target) { return ElementType(program.buffers[static_cast<std::size_t>(target)].dtype); };
     writer.Open(fmt::format("for (long {} = {}; {} < {}; {} += {})", from, begin, from, end, from, kStreamBlock));
     writer.Line(Left(count, end, from, kStreamBlock));
-    writer.Line(fmt::format("alignas(64) {} {}[{}];", type, part, kStreamBlock));
+    std::vector<std::string> parts;
+    for (const int target : targets) {
+      parts.push_back(writer.Fresh("part"));
+      writer.Line(fmt::format("alignas(64) {} {}[{}];", type(target), parts.back(), kStreamBlock));
+    }
     writer.Line("#pragma omp simd");
     writer.Open(fmt::format("for (long {} = 0; {} < {}; ++{})", at, at, count, at));
-    body(fmt::format("{}[{}]", part, at), fmt::format("{} + {}", from, at));
+    body(parts, fmt::format("{} + {}", from, at), at);
     writer.Close();
     std::vector<std::string> vars = loops.Vars();
     vars[inner] = from;
-    writer.Line(fmt::format("{}(&{}, {}, {} * static_cast<long>(sizeof({})));", writer.Helper("Stream"),
-                            loops.TargetElement(writer, vars), part, count, type));
+    for (std::size_t i = 0; i < targets.size(); ++i)
+      writer.Line(fmt::format("{}(&{}, {}, {} * static_cast<long>(sizeof({})));", writer.Helper("Stream"),
+                              loops.MadeElement(writer, targets[i], vars), parts[i], count, type(targets[i])));
     writer.Close();
   } else if (fetch && last.extent >= 4 * kFetchBlock && (blocked || inner > 0 || !writer.parallel())) {
     const auto bytes = static_cast<std::int64_t>(Bytes(program.buffers[static_cast<std::size_t>(kernel.target)].dtype));
@@ -129,7 +141,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
     loops.FetchTarget(writer, ahead, kFetchBlock);
     writer.Line("#pragma omp simd");
     writer.Open(For(at, kFetchBlock));
-    body("", fmt::format("{} + {}", last.var, at));
+    body({}, fmt::format("{} + {}", last.var, at), "");
     writer.Close();
     writer.Close();
     if (!even) {
@@ -137,7 +149,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
       const std::string rest = blocked ? fmt::format("({} - {}) % {}", end, begin, kFetchBlock)
                                        : fmt::format("{}", last.extent % kFetchBlock);
       writer.Open(fmt::format("for (long {} = {} - {}; {} < {}; ++{})", last.var, end, rest, last.var, end, last.var));
-      body("", last.var);
+      body({}, last.var, "");
       writer.Close();
     }
   } else {
@@ -147,7 +159,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
       writer.Line("#pragma omp simd");
     }
     writer.Open(fmt::format("for (long {} = {}; {} < {}; ++{})", last.var, begin, last.var, end, last.var));
-    body("", last.var);
+    body({}, last.var, "");
     writer.Close();
   }
   if (blocked) writer.Close();
