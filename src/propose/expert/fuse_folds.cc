@@ -1,4 +1,4 @@
-// Folds and the map that reads them, folds that are nests anyway, and several results of one kernel.
+// Folds and the map that reads them, folds that are nests anyway, and places in order with what is looked up there.
 #include <algorithm>
 #include <map>
 
@@ -204,32 +204,6 @@ void Fuser::NestFolds() {
   }
 }
 
-// A norm and a map of as many elements that reads nothing but what the norm reads, at the same places: as one, they
-// read it once.
-void Fuser::GroupResults() {
-  for (std::size_t m = 0; m < pieces_.size(); ++m) {
-    if (!known_[m].alive || !IsSimpleMap(m) || !known_[m].plain || known_[m].loads_nothing) continue;
-    for (const auto norm : Readers(known_[m].reads[0])) {
-      if (pieces_[norm].statistics.empty() || pieces_[norm].fold || !IsPlain(memory_, pieces_[norm]) ||
-          LoadsOf(norm, pieces_[m].buffer) > 0)
-        continue;
-      auto also = AsReadBy(pieces_[norm], pieces_[m]);
-      const auto place = also ? PlaceOfBoth(m, norm) : std::nullopt;
-      if (!place) continue;
-      Piece both = pieces_[norm];
-      both.also.push_back(std::move(*also));
-      Kill(m);
-      Kill(norm);
-      pieces_[*place] = std::move(both);
-      known_[*place].alive = true;
-      maker_[Id(pieces_[*place].buffer)] = static_cast<int>(*place);
-      for (const auto& one : pieces_[*place].also) maker_[Id(one.buffer)] = static_cast<int>(*place);
-      Learn(*place);
-      break;
-    }
-  }
-}
-
 // Places in order, and the maps that look up there what was put in order.
 void Fuser::GroupOrdered() {
   for (std::size_t m = 0; m < pieces_.size(); ++m) {
@@ -252,39 +226,6 @@ void Fuser::GroupOrdered() {
       break;
     }
   }
-}
-
-// The map over the norm's space, if it reads what that reads.
-std::optional<Piece> Fuser::AsReadBy(const Piece& norm, const Piece& map) const {
-  auto also = OverSpace(map, norm.space);
-  if (!also) return std::nullopt;
-  std::vector<FlatLoad> read;
-  EachExpr(norm, [&](const Expr& expr) {
-    for (auto& load : memory_.Loads(expr)) read.push_back(std::move(load));
-  });
-  const auto loads = memory_.Loads(also->value);
-  const bool same = std::all_of(loads.begin(), loads.end(), [&](const FlatLoad& load) {
-    return std::any_of(read.begin(), read.end(), [&](const FlatLoad& other) {
-      return load.buffer == other.buffer && load.position == other.position;
-    });
-  });
-  return same ? std::move(also) : std::nullopt;
-}
-
-// Where one of two pieces stands behind all that both read and before all who read them.
-std::optional<std::size_t> Fuser::PlaceOfBoth(std::size_t a, std::size_t b) const {
-  for (const std::size_t place : {std::min(a, b), std::max(a, b)}) {
-    bool fits = true;
-    for (const std::size_t piece : {a, b}) {
-      for (const int buffer : known_[piece].reads) {
-        const int maker = maker_[Id(buffer)];
-        fits &= maker < static_cast<int>(place) || maker == static_cast<int>(piece);
-      }
-      for (const auto reader : readers_[Id(pieces_[piece].buffer)]) fits &= reader > place;
-    }
-    if (fits) return place;
-  }
-  return std::nullopt;
 }
 
 }  // namespace hone::expert

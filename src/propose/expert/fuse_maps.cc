@@ -8,13 +8,6 @@
 #include "propose/expert/rewrite.h"
 
 namespace hone::expert {
-namespace {
-
-// An expression written out is no longer than this: about what a person still reads, and a compiler soon compiles.
-constexpr int kLongestExpression = 400;
-
-}  // namespace
-
 // What is stored without a sign is not below zero, as places that count from the end are.
 Expr Fuser::WithSigns(const Expr& expr) const {
   return Rewrite(expr, [&](const Expr& e) -> Expr {

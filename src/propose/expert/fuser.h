@@ -13,6 +13,9 @@
 
 namespace hone::expert {
 
+// An expression written out is no longer than this: about what a person still reads, and a compiler soon compiles.
+inline constexpr int kLongestExpression = 400;
+
 class Fuser {
  public:
   Fuser(const Memory& memory, std::vector<Piece> pieces);
@@ -75,6 +78,15 @@ class Fuser {
   void NestFolds();
   void GroupResults();
   void GroupOrdered();
+  void GroupMaps();
+  bool GoesBeside(std::size_t map) const;
+  bool JoinMap(std::size_t map);
+  void DropUnread(std::size_t map);
+  std::optional<Piece> AsOneMap(const Piece& first, const Piece& second) const;
+  bool SharesReads(const std::vector<FlatLoad>& a, const std::vector<FlatLoad>& b,
+                   const std::vector<IndexVar>& space) const;
+  static std::vector<int> MadeBy(const Piece& piece);
+  void Become(Piece both, std::size_t a, std::size_t b, std::size_t place);
   std::optional<Piece> AsReadBy(const Piece& norm, const Piece& map) const;
   std::optional<std::size_t> PlaceOfBoth(std::size_t a, std::size_t b) const;
 

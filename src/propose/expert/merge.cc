@@ -45,6 +45,7 @@ void MergeDimensions(const Memory& memory, Piece& piece) {
   if (piece.fold) MergeNeighbours(memory, piece, piece.fold->over);
   if (piece.fold || piece.statistics.empty()) {
     MergeNeighbours(memory, piece, piece.space);
+    for (auto& one : piece.also) one.space = piece.space;
     for (auto& statistic : piece.statistics) {
       statistic.space = piece.space;
       statistic.fold->over = piece.fold->over;

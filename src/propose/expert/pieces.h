@@ -7,6 +7,7 @@
 //   fuse.cc      maps go into readers, and behind producers   norms.cc  folds and the map that reads them
 //   scans.cc     scans, and maps that only move what they made   folds.cc  folds of the same rows
 //   picks.cc     few elements of a product that is folded    row_folds.cc  sums over rows of their softmax
+//   fuse_results.cc  maps that read the same as one, and beside norms
 //   orders.cc    maps of elements in order   sums.cc  sums over the columns of products
 //   batches.cc   batches of products, and rows of other readers, in dimensions of maps
 //   weights.cc   products of few rows with numbers of few bits
@@ -53,7 +54,8 @@ struct Piece {
                                   // of a map that lays its heads side by side: that attention;
                                   // of a product: the one that its end reads, or the group of each of its
                                   // rows; of another fold: the product it folds, or the places in order it looks into
-  std::vector<Piece> also;        // of a norm: maps over its space that it writes, too, reading nothing more for it, or
+  std::vector<Piece> also;        // of a map: others over its space;
+                                  // of a norm: maps over its space that it writes, too, reading nothing more for it, or
                                   // over that of its statistics;
                                   // of places in order: maps that look up the elements that are there;
                                   // of the fold of a product that finds a place: the fold that finds what is there
@@ -65,7 +67,7 @@ struct Piece {
 
 // What may be fused; each is a choice that the search can take back.
 struct Fusion {
-  bool maps = true;       // maps into maps and into the bodies of folds
+  bool maps = true;       // maps into maps and into the bodies of folds; maps that read the same, as one
   bool epilogues = true;  // maps behind folds into them
   bool norms = true;      // folds and the map that reads them; norms and the maps that read the same; places in order
                           // and the maps that look into them

@@ -104,7 +104,7 @@ class ProgramWriter {
              std::all_of(piece.also.begin(), piece.also.end(), write);
     }
     if (TryKinds({Form::kMerged, Form::kAsItIs}, piece)) return true;
-    return !piece.statistics.empty() && WriteApart(piece);
+    return (!piece.statistics.empty() || !piece.also.empty()) && WriteApart(piece);
   }
 
   bool TryKinds(std::initializer_list<Form> forms, const Piece& piece) {
@@ -140,14 +140,17 @@ class ProgramWriter {
         one[0].also[i].has_target_shape |= of_row;
       }
       auto types = TypesOf(one);
-      if (types && NumbersAloneAreReals(piece, (*types)[0])) {
-        one[0].target_type = DType::kI64;
+      const auto take_whole = [&](const Piece& made, std::size_t number, std::optional<DType>& type) {
+        if (!types || !NumbersAloneAreReals(made, (*types)[number])) return;
+        type = DType::kI64;
         if (auto whole = TypesOf(one)) {
           types = std::move(whole);
         } else {
-          one[0].target_type.reset();
+          type.reset();
         }
-      }
+      };
+      take_whole(piece, 0, one[0].target_type);
+      for (std::size_t i = 0; i < one[0].also.size(); ++i) take_whole(piece.also[i], i + 1, one[0].also[i].target_type);
       if (types) {
         names_.Call(piece.buffer, one[0].target, ShapeOf(one[0]), (*types)[0]);
         for (std::size_t i = 0; i < one[0].also.size(); ++i)
@@ -215,6 +218,7 @@ class ProgramWriter {
   }
 
   // A norm that the language does not have: its statistics and its elements by themselves, and what it makes beside.
+  // Likewise of maps that are no one map.
   bool WriteApart(const Piece& norm) {
     // What is one a row its statistics are, by themselves.
     if (!std::all_of(norm.also.begin(), norm.also.end(),

@@ -98,7 +98,7 @@ TEST(NormTest, OtherMapsStayApart) {
                      {"op": "add", "args": {"self": "%t", "other": "%r"}, "outputs": ["u"]},
                      {"op": "layer_norm", "args": {"input": "%u", "normalized_shape": [256]}, "outputs": ["y"]})"));
   EXPECT_EQ(waits.find("also"), std::string::npos) << waits;
-  const std::string taken_back = WrittenText(Graph("ys", kNorm), {.norms = false});
+  const std::string taken_back = WrittenText(Graph("ys", kNorm), {.maps = false, .norms = false});
   EXPECT_EQ(taken_back.find("also"), std::string::npos) << taken_back;
 }
 

@@ -1,0 +1,206 @@
+// Several results of one kernel, so that what they read is read once: of a norm, as a sum beside what is normalised; of
+// a map, as an optimizer's step, a sum and what is made of it, gradients of an operator.
+#include <algorithm>
+
+#include "propose/expert/fuser.h"
+#include "propose/expert/rewrite.h"
+
+namespace hone::expert {
+namespace {
+
+// Tensors that a kernel reads and writes: a thread has a pack of each in registers.
+constexpr std::size_t kMostTensors = 12;
+
+bool SameElements(const FlatLoad& a, const FlatLoad& b) { return a.buffer == b.buffer && a.position == b.position; }
+
+bool Holds(const std::vector<FlatLoad>& loads, const FlatLoad& load) {
+  return std::any_of(loads.begin(), loads.end(), [&](const FlatLoad& other) { return SameElements(load, other); });
+}
+
+// Each once.
+std::vector<FlatLoad> LoadsOfPiece(const Memory& memory, const Piece& piece) {
+  std::vector<FlatLoad> loads;
+  EachExpr(piece, [&](const Expr& expr) {
+    for (auto& load : memory.Loads(expr)) {
+      if (!Holds(loads, load)) loads.push_back(std::move(load));
+    }
+  });
+  return loads;
+}
+
+}  // namespace
+
+std::vector<int> Fuser::MadeBy(const Piece& piece) {
+  std::vector<int> made = {piece.buffer};
+  for (const auto& one : piece.also) made.push_back(one.buffer);
+  return made;
+}
+
+// A norm and a map of as many elements that reads nothing but what the norm reads, at the same places: as one, they
+// read it once.
+void Fuser::GroupResults() {
+  for (std::size_t m = 0; m < pieces_.size(); ++m) {
+    if (!known_[m].alive || !IsSimpleMap(m) || !known_[m].plain || known_[m].loads_nothing) continue;
+    for (const auto norm : Readers(known_[m].reads[0])) {
+      if (pieces_[norm].statistics.empty() || pieces_[norm].fold || !IsPlain(memory_, pieces_[norm]) ||
+          LoadsOf(norm, pieces_[m].buffer) > 0)
+        continue;
+      auto also = AsReadBy(pieces_[norm], pieces_[m]);
+      const auto place = also ? PlaceOfBoth(m, norm) : std::nullopt;
+      if (!place) continue;
+      Piece both = pieces_[norm];
+      both.also.push_back(std::move(*also));
+      Become(std::move(both), m, norm, *place);
+      break;
+    }
+  }
+}
+
+// Two pieces become one, which stands where one of them did.
+void Fuser::Become(Piece both, std::size_t a, std::size_t b, std::size_t place) {
+  Kill(a);
+  Kill(b);
+  pieces_[place] = std::move(both);
+  known_[place].alive = true;
+  for (const int buffer : MadeBy(pieces_[place])) maker_[Id(buffer)] = static_cast<int>(place);
+  Learn(place);
+}
+
+// The map over the norm's space, if it reads what that reads.
+std::optional<Piece> Fuser::AsReadBy(const Piece& norm, const Piece& map) const {
+  auto also = OverSpace(map, norm.space);
+  if (!also) return std::nullopt;
+  const std::vector<FlatLoad> read = LoadsOfPiece(memory_, norm), loads = LoadsOfPiece(memory_, *also);
+  const bool same = std::all_of(loads.begin(), loads.end(), [&](const FlatLoad& load) { return Holds(read, load); });
+  return same ? std::move(also) : std::nullopt;
+}
+
+// Where one of two pieces stands behind all that both read and before all others who read them.
+std::optional<std::size_t> Fuser::PlaceOfBoth(std::size_t a, std::size_t b) const {
+  for (const std::size_t place : {std::min(a, b), std::max(a, b)}) {
+    bool fits = true;
+    for (const std::size_t piece : {a, b}) {
+      for (const int buffer : known_[piece].reads) {
+        const int maker = maker_[Id(buffer)];
+        fits &= maker < static_cast<int>(place) || maker == static_cast<int>(a) || maker == static_cast<int>(b);
+      }
+      for (const int made : MadeBy(pieces_[piece])) {
+        for (const auto reader : readers_[Id(made)]) fits &= reader > place || reader == a || reader == b;
+      }
+    }
+    if (fits) return place;
+  }
+  return std::nullopt;
+}
+
+// Maps over the same elements of which one reads much of what the other reads, or what it makes.
+void Fuser::GroupMaps() {
+  for (std::size_t m = 0; m < pieces_.size(); ++m) {
+    while (GoesBeside(m) && JoinMap(m)) {
+    }
+  }
+}
+
+// What is of parameters alone may be made once, by itself.
+bool Fuser::GoesBeside(std::size_t map) const {
+  if (!known_[map].alive || !IsSimpleMap(map) || !known_[map].plain) return false;
+  const Graph& graph = memory_.graph();
+  return std::any_of(known_[map].reads.begin(), known_[map].reads.end(), [&](int buffer) {
+    const Buffer& read = graph.buffers()[Id(buffer)];
+    return read.stage >= 0 || graph.problem().tensors[Id(read.tensor)].role != Role::kParameter;
+  });
+}
+
+// Whether it went together with another.
+bool Fuser::JoinMap(std::size_t map) {
+  std::set<std::size_t> others;
+  for (const int read : known_[map].reads) {
+    others.insert(readers_[Id(read)].begin(), readers_[Id(read)].end());
+    if (maker_[Id(read)] >= 0) others.insert(Id(maker_[Id(read)]));
+  }
+  for (const int made : MadeBy(pieces_[map])) others.insert(readers_[Id(made)].begin(), readers_[Id(made)].end());
+  for (const std::size_t other : others) {
+    if (other == map || !GoesBeside(other)) continue;
+    const auto place = PlaceOfBoth(map, other);
+    if (!place) continue;
+    auto both = AsOneMap(pieces_[map], pieces_[other]);
+    if (!both) both = AsOneMap(pieces_[other], pieces_[map]);
+    if (!both) continue;
+    Become(std::move(*both), map, other, *place);
+    DropUnread(*place);
+    return true;
+  }
+  return false;
+}
+
+// Of what a map makes, what another of its results alone has read.
+void Fuser::DropUnread(std::size_t map) {
+  std::vector<Piece> results = std::move(pieces_[map].also);
+  pieces_[map].also.clear();
+  results.insert(results.begin(), pieces_[map]);
+  std::erase_if(results, [&](const Piece& one) {
+    const bool unread = !memory_.IsOutput(one.buffer) && readers_[Id(one.buffer)].empty();
+    if (unread) maker_[Id(one.buffer)] = -1;
+    return unread;
+  });
+  if (results.empty()) return Kill(map);
+  pieces_[map] = results[0];
+  pieces_[map].also.assign(results.begin() + 1, results.end());
+  Learn(map);
+}
+
+// The second over the space of the first, which makes anew what it reads of that. Nothing if they are not worth it.
+std::optional<Piece> Fuser::AsOneMap(const Piece& first, const Piece& second) const {
+  auto beside = OverSpace(second, first.space);
+  if (!beside) return std::nullopt;
+  bool fits = true;
+  const Affine own = OwnPosition(first.space);
+  EachExpr(*beside, [&](Expr& expr) {
+    expr = ReplaceLoads(expr, [&](const ExprNode& load) -> Expr {
+      const int root = memory_.Root(load.buffer);
+      const Piece* made = root == first.buffer ? &first : nullptr;
+      for (const Piece& one : first.also) {
+        if (root == one.buffer) made = &one;
+      }
+      if (!made) return {};
+      fits &= memory_.Position(load) == own;
+      return made->value;
+    });
+    fits &= TreeSize(expr) <= kLongestExpression;
+  });
+  if (!fits) return std::nullopt;
+  const std::vector<FlatLoad> of_first = LoadsOfPiece(memory_, first), of_second = LoadsOfPiece(memory_, *beside);
+  Piece both = first;
+  std::vector<Piece> further = std::move(beside->also);
+  beside->also.clear();
+  both.also.push_back(std::move(*beside));
+  both.also.insert(both.also.end(), std::make_move_iterator(further.begin()), std::make_move_iterator(further.end()));
+  for (Piece& one : both.also) one.space = both.space;
+  const auto made = MadeBy(both);
+  const bool reads_made = std::any_of(of_first.begin(), of_first.end(), [&](const FlatLoad& load) {
+    return std::find(made.begin(), made.end(), load.buffer) != made.end();
+  });
+  if (reads_made || !IsPlain(memory_, both) || !SharesReads(of_first, of_second, both.space) ||
+      LoadsOfPiece(memory_, both).size() + made.size() > kMostTensors)
+    return std::nullopt;
+  return both;
+}
+
+// Whether half of the bytes that one of them reads, or more, are read by the other at the same places.
+bool Fuser::SharesReads(const std::vector<FlatLoad>& a, const std::vector<FlatLoad>& b,
+                        const std::vector<IndexVar>& space) const {
+  const auto bytes = [&](const FlatLoad& load) {
+    auto count = static_cast<std::int64_t>(Bytes(HeldAs(load.buffer)));
+    for (const IndexVar& var : space) count *= load.position && load.position->of(var) == 0 ? 1 : var.extent;
+    return count;
+  };
+  std::int64_t of_a = 0, of_b = 0, shared = 0;
+  for (const FlatLoad& load : a) {
+    of_a += bytes(load);
+    shared += Holds(b, load) ? bytes(load) : 0;
+  }
+  for (const FlatLoad& load : b) of_b += bytes(load);
+  return 2 * shared >= std::min(of_a, of_b);
+}
+
+}  // namespace hone::expert
