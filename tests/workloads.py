@@ -21,6 +21,7 @@ WORKLOADS = tree.ROOT / "examples" / "workloads"
 SPELLINGS = tree.ROOT / "examples" / "spellings"
 # The families of a file's first program on a device, in their order.
 FAMILIES = {
+    "adamw": ["map"],
     "causal_loss": ["map", "matmul_reduce", "nest", "reduce"],
     "decode_mask": ["attention"],
     "fp8_blocks": ["nest"],
