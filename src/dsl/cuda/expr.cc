@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -75,6 +76,37 @@ bool FitsInt(const Expr& expr) {
          std::all_of(expr->operands.begin(), expr->operands.end(), FitsInt);
 }
 
+// Makes equal parts of expressions one node.
+class Sharer {
+ public:
+  Expr Do(const Expr& expr) {
+    return memo_.Do(expr, [&](const Expr& e) {
+      std::vector<Expr> operands;
+      for (const auto& operand : e->operands) operands.push_back(Do(operand));
+      Expr made = e->operands.empty() ? e : WithOperands(e, std::move(operands));
+      std::vector<const ExprNode*> parts;
+      for (const auto& operand : made->operands) parts.push_back(operand.get());
+      auto& like = known_[std::pair(made->kind, std::move(parts))];
+      const auto same =
+          std::find_if(like.begin(), like.end(), [&](const Expr& other) { return IsSame(*made, *other); });
+      if (same != like.end()) return *same;
+      return like.emplace_back(std::move(made));
+    });
+  }
+
+ private:
+  // Of the same parts. A fold's own indices are no other's.
+  static bool IsSame(const ExprNode& a, const ExprNode& b) {
+    const bool same_leaf = a.kind == Kind::kIndex   ? a.index.id == b.index.id
+                           : a.kind == Kind::kConst ? std::signbit(a.real) == std::signbit(b.real)
+                                                    : a.kind != Kind::kReduce;
+    return SameNode(a, b) && same_leaf;
+  }
+
+  ExprMemo memo_;
+  std::map<std::pair<Kind, std::vector<const ExprNode*>>, std::vector<Expr>> known_;  // by the parts
+};
+
 }  // namespace
 
 void DeviceExpr::Count(const Expr& expr) {
@@ -102,6 +134,17 @@ std::string DeviceExpr::Text(const Expr& expr) {
   writer_.Line(fmt::format("const {} {} = {};", writer_.Type(expr->type), name, text));
   scopes_.back()[expr.get()] = name;
   return name;
+}
+
+std::vector<std::string> DeviceExpr::Texts(const std::vector<Expr>& exprs) {
+  if (exprs.size() == 1) return {Text(exprs[0])};
+  Sharer sharer;
+  for (const auto& expr : exprs) kept_.push_back(sharer.Do(expr));
+  const std::vector<Expr> shared(kept_.end() - static_cast<std::ptrdiff_t>(exprs.size()), kept_.end());
+  for (const auto& expr : shared) Count(expr);
+  std::vector<std::string> texts;
+  for (const auto& expr : shared) texts.push_back(Text(expr));
+  return texts;
 }
 
 std::string DeviceExpr::Address(const Expr& expr) {

@@ -38,6 +38,8 @@ class DeviceExpr {
   void Call(const IndexVar& index, const std::string& name) { indices_[index.id] = name; }
   const std::string& NameOf(int index) const { return indices_.at(index); }
   std::string Text(const Expr& expr);
+  // Of one scope: what they have in common is computed once.
+  std::vector<std::string> Texts(const std::vector<Expr>& exprs);
   std::string Address(const Expr& expr);  // of a whole number that is a place in a buffer
   // A text of type `type` for memory: conversion of a value to what a buffer holds.
   static std::string Stored(const std::string& value, ScalarType type, DType dtype);

@@ -196,8 +196,9 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
     return LoadedText(out, buffer,
                       fmt::format("{}[{}]", out.BufferName(buffer), loops.OperandAddress(load.buffer, vars)));
   });
+  const std::vector<std::string> texts = expr.Texts(elements);
   for (std::size_t t = 0; t < targets.size(); ++t) {
-    const std::string value = DeviceExpr::Stored(expr.Text(elements[t]), elements[t]->type, stored_as(t));
+    const std::string value = DeviceExpr::Stored(texts[t], elements[t]->type, stored_as(t));
     out.Line(pack > 1 ? fmt::format("{}.at[{}] = {};", made[t], lane, value)
                       : fmt::format("{}[{}] = {};", out.BufferName(targets[t]), to, value));
   }

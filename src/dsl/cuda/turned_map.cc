@@ -276,8 +276,9 @@ class TurnedMap {
       return LoadedText(out_, buffer,
                         fmt::format("{}[{}]", out_.BufferName(buffer), loops_.OperandAddress(load.buffer, vars)));
     });
+    const std::vector<std::string> texts = expr.Texts(elements);
     for (std::size_t t = 0; t < targets.size(); ++t) {
-      const std::string value = DeviceExpr::Stored(expr.Text(elements[t]), elements[t]->type, StoredAs(targets[t]));
+      const std::string value = DeviceExpr::Stored(texts[t], elements[t]->type, StoredAs(targets[t]));
       out_.Line(word_ == 1 ? fmt::format("{}[{}] = {};", out_.BufferName(targets[t]), to, value)
                            : fmt::format("{}.at[{}] = {};", made[t], e, value));
     }

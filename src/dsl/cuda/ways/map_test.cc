@@ -41,6 +41,11 @@ const std::string kFurther[] = {
     "y = map(tanh(x))\n  also z = int(x * 100)",
     "input x: f32[40, 1]\ninput b: f32[72]\noutput y: f32[40, 72]\noutput z: f32[40, 72]\noutput n: f32[40, 72]\n"
     "y = map(exp(x))\n  also z = it - b\n  also n = 3",
+    "input a: f32[131072]\ninput b: f32[131072]\ninput c: f32[131072]\ninput d: f32[131072]\ninput e: f32[131072]\n"
+    "input f: f32[131072]\ninput g: f32[131072]\ninput h: f32[131072]\noutput x: f32[131072]\n"
+    "output y: f32[131072]\noutput z: f32[131072]\noutput w: f32[131072]\n"
+    "x = map(a + b + c + d + e + f + g + h) with {multiprocessors: 8}\n"
+    "  also y = a * b - c * d + e * f - g * h\n  also z = exp(a - h) + tanh(b - g) * c\n  also w = it * 0.5",
     "input x: f64[64, 96]\noutput y: f64[64, 96]\noutput z: f32[64, 96]\ny = map(x * 2)\n  also z = x - 1",
 };
 
@@ -96,6 +101,22 @@ TEST_F(CudaMapTest, WhatSeveralResultsReadIsLoadedOnce) {
   EXPECT_EQ(built.launches[0].instructions.at("LDG.128"), 2);
   EXPECT_EQ(built.launches[0].instructions.at("STG.64"), 1);
   EXPECT_EQ(built.launches[0].instructions.at("STG.128"), 2);
+}
+
+TEST_F(CudaMapTest, WhatSeveralResultsHaveInCommonIsComputedOnce) {
+  const std::string text = BuiltOf(kFurther[1]).plan.sources.at(0).text;
+  const std::size_t body = text.find("__global__");
+  ASSERT_NE(body, std::string::npos) << text;
+  for (const std::string_view number : {"0.9f", "0.999f"}) {
+    EXPECT_NE(text.find(number, body), std::string::npos) << text;
+    EXPECT_EQ(text.find(number, body), text.rfind(number)) << text;
+  }
+  // Zeros of two signs are two numbers.
+  const std::string zeros =
+      BuiltOf("input x: f32[64]\noutput y: f32[64]\noutput z: f32[64]\ny = map(max(x, 0.0))\n  also z = max(x, -0.0)")
+          .plan.sources.at(0)
+          .text;
+  EXPECT_NE(zeros.find("-0.0f"), std::string::npos) << zeros;
 }
 
 // A rounding of parameters that nothing else is made with.
