@@ -1,6 +1,7 @@
 // Several results of one kernel, so that what they read is read once: of a norm, as a sum beside what is normalised; of
 // a map, as an optimizer's step, a sum and what is made of it, gradients of an operator.
 #include <algorithm>
+#include <iterator>
 
 #include "propose/expert/fuser.h"
 #include "propose/expert/rewrite.h"
@@ -120,17 +121,32 @@ bool Fuser::JoinMap(std::size_t map) {
   }
   for (const int made : MadeBy(pieces_[map])) others.insert(readers_[Id(made)].begin(), readers_[Id(made)].end());
   for (const std::size_t other : others) {
-    if (other == map || !GoesBeside(other)) continue;
+    if (other == map || !GoesBeside(other) || NeedsManyTensors(map, other)) continue;
     const auto place = PlaceOfBoth(map, other);
     if (!place) continue;
-    auto both = AsOneMap(pieces_[map], pieces_[other]);
-    if (!both) both = AsOneMap(pieces_[other], pieces_[map]);
+    auto both = Reads(map, other) ? AsOneMap(pieces_[other], pieces_[map]) : AsOneMap(pieces_[map], pieces_[other]);
     if (!both) continue;
     Become(std::move(*both), map, other, *place);
     DropUnread(*place);
     return true;
   }
   return false;
+}
+
+// Whether a piece reads what another makes.
+bool Fuser::Reads(std::size_t piece, std::size_t other) const {
+  const auto made = MadeBy(pieces_[other]);
+  return std::any_of(made.begin(), made.end(), [&](int buffer) { return readers_[Id(buffer)].contains(piece); });
+}
+
+// More, read and written, than one kernel should have.
+bool Fuser::NeedsManyTensors(std::size_t a, std::size_t b) const {
+  std::set<int> tensors;
+  for (const std::size_t piece : {a, b}) {
+    tensors.insert(known_[piece].reads.begin(), known_[piece].reads.end());
+    for (const int made : MadeBy(pieces_[piece])) tensors.insert(made);
+  }
+  return tensors.size() > kMostTensors;
 }
 
 // Of what a map makes, what another of its results alone has read.
@@ -149,13 +165,18 @@ void Fuser::DropUnread(std::size_t map) {
   Learn(map);
 }
 
-// The second over the space of the first, which makes anew what it reads of that. Nothing if they are not worth it.
-std::optional<Piece> Fuser::AsOneMap(const Piece& first, const Piece& second) const {
-  auto beside = OverSpace(second, first.space);
-  if (!beside) return std::nullopt;
+// Both over the same space, the second with what it reads of the first made anew. Nothing if they are not worth it.
+std::optional<Piece> Fuser::AsOneMap(Piece first, Piece second) const {
+  if (auto over = OverSpace(second, first.space)) {
+    second = std::move(*over);
+  } else if (auto other = OverSpace(first, second.space)) {
+    first = std::move(*other);
+  } else {
+    return std::nullopt;
+  }
   bool fits = true;
   const Affine own = OwnPosition(first.space);
-  EachExpr(*beside, [&](Expr& expr) {
+  EachExpr(second, [&](Expr& expr) {
     expr = ReplaceLoads(expr, [&](const ExprNode& load) -> Expr {
       const int root = memory_.Root(load.buffer);
       const Piece* made = root == first.buffer ? &first : nullptr;
@@ -169,21 +190,15 @@ std::optional<Piece> Fuser::AsOneMap(const Piece& first, const Piece& second) co
     fits &= TreeSize(expr) <= kLongestExpression;
   });
   if (!fits) return std::nullopt;
-  const std::vector<FlatLoad> of_first = LoadsOfPiece(memory_, first), of_second = LoadsOfPiece(memory_, *beside);
-  Piece both = first;
-  std::vector<Piece> further = std::move(beside->also);
-  beside->also.clear();
-  both.also.push_back(std::move(*beside));
-  both.also.insert(both.also.end(), std::make_move_iterator(further.begin()), std::make_move_iterator(further.end()));
-  for (Piece& one : both.also) one.space = both.space;
-  const auto made = MadeBy(both);
-  const bool reads_made = std::any_of(of_first.begin(), of_first.end(), [&](const FlatLoad& load) {
-    return std::find(made.begin(), made.end(), load.buffer) != made.end();
-  });
-  if (reads_made || !IsPlain(memory_, both) || !SharesReads(of_first, of_second, both.space) ||
-      LoadsOfPiece(memory_, both).size() + made.size() > kMostTensors)
-    return std::nullopt;
-  return both;
+  const std::vector<FlatLoad> of_first = LoadsOfPiece(memory_, first), of_second = LoadsOfPiece(memory_, second);
+  if (!SharesReads(of_first, of_second, first.space)) return std::nullopt;
+  std::vector<Piece> further = std::move(second.also);
+  second.also.clear();
+  first.also.push_back(std::move(second));
+  std::move(further.begin(), further.end(), std::back_inserter(first.also));
+  for (Piece& one : first.also) one.space = first.space;
+  const std::size_t tensors = LoadsOfPiece(memory_, first).size() + MadeBy(first).size();
+  return IsPlain(memory_, first) && tensors <= kMostTensors ? std::optional(std::move(first)) : std::nullopt;
 }
 
 // Whether half of the bytes that one of them reads, or more, are read by the other at the same places.

@@ -82,7 +82,9 @@ class Fuser {
   bool GoesBeside(std::size_t map) const;
   bool JoinMap(std::size_t map);
   void DropUnread(std::size_t map);
-  std::optional<Piece> AsOneMap(const Piece& first, const Piece& second) const;
+  bool Reads(std::size_t piece, std::size_t other) const;
+  bool NeedsManyTensors(std::size_t a, std::size_t b) const;
+  std::optional<Piece> AsOneMap(Piece first, Piece second) const;
   bool SharesReads(const std::vector<FlatLoad>& a, const std::vector<FlatLoad>& b,
                    const std::vector<IndexVar>& space) const;
   static std::vector<int> MadeBy(const Piece& piece);
