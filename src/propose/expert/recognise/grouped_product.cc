@@ -65,6 +65,7 @@ std::optional<dsl::Statement> OneGroupedProduct(Names& names, const Piece& piece
 // One, or two of the same groups, of which the end of one reads the other.
 std::optional<dsl::Statement> RecogniseGroupedProduct(Names& names, const Piece& piece) {
   if (piece.inside.size() != 2) return OneGroupedProduct(names, piece);
+  if (!piece.fold || !piece.inside[1].fold) return std::nullopt;
   Piece last = piece;
   last.inside.pop_back();
   return RecogniseTogether(names, std::move(last), piece.inside[1], OneGroupedProduct);
