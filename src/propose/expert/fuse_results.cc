@@ -29,6 +29,29 @@ std::vector<FlatLoad> LoadsOfPiece(const Memory& memory, const Piece& piece) {
   return loads;
 }
 
+// The dimensions along which loads lie side by side that do not along the innermost, which can be turned in squares.
+std::set<std::size_t> Across(const Memory& memory, const Piece& merged) {
+  std::set<std::size_t> across;
+  for (const FlatLoad& load : LoadsOfPiece(memory, merged)) {
+    const auto step = [&](std::size_t d) { return load.position->of(merged.space[d]); };
+    if (merged.space.empty() || step(merged.space.size() - 1) == 0 || step(merged.space.size() - 1) == 1) continue;
+    std::size_t d = 0;
+    while (d < merged.space.size() && step(d) != 1) ++d;
+    across.insert(d);
+  }
+  return across;
+}
+
+// Whether what was read in squares still is: along one dimension, and in no more than there were.
+bool KeepsSquares(const Memory& memory, Piece both, const Piece& a, const Piece& b) {
+  MergeDimensions(memory, both);
+  const auto fits = [&](Piece one) {
+    MergeDimensions(memory, one);
+    return Across(memory, one).empty() || both.space.size() <= one.space.size();
+  };
+  return Across(memory, both).size() <= 1 && fits(a) && fits(b);
+}
+
 }  // namespace
 
 std::vector<int> Fuser::MadeBy(const Piece& piece) {
@@ -167,6 +190,7 @@ void Fuser::DropUnread(std::size_t map) {
 
 // Both over the same space, the second with what it reads of the first made anew. Nothing if they are not worth it.
 std::optional<Piece> Fuser::AsOneMap(Piece first, Piece second) const {
+  const Piece as_first = first, as_second = second;
   if (auto over = OverSpace(second, first.space)) {
     second = std::move(*over);
   } else if (auto other = OverSpace(first, second.space)) {
@@ -198,7 +222,9 @@ std::optional<Piece> Fuser::AsOneMap(Piece first, Piece second) const {
   std::move(further.begin(), further.end(), std::back_inserter(first.also));
   for (Piece& one : first.also) one.space = first.space;
   const std::size_t tensors = LoadsOfPiece(memory_, first).size() + MadeBy(first).size();
-  return IsPlain(memory_, first) && tensors <= kMostTensors ? std::optional(std::move(first)) : std::nullopt;
+  if (tensors > kMostTensors || !IsPlain(memory_, first) || !KeepsSquares(memory_, first, as_first, as_second))
+    return std::nullopt;
+  return first;
 }
 
 // Whether half of the bytes that one of them reads, or more, are read by the other at the same places.

@@ -146,6 +146,19 @@ TEST(FuseResultsTest, OthersStayApart) {
                 2, 0);
 }
 
+// Elements that are read across, in squares, which the dimensions of another map would cut; that is made beside what
+// it reads.
+TEST(FuseResultsTest, WhatIsReadInSquaresStillIs) {
+  ExpectWritten(
+      Graph({.inputs = {"x", "r"}, .outputs = {"p", "q"}, .shape = "[56, 56]"},
+            {R"({"op": "view", "args": {"self": "%x", "size": [8, 8, 7, 7]}, "outputs": ["c"]})",
+             R"({"op": "permute", "args": {"self": "%c", "dims": [0, 2, 1, 3]}, "outputs": ["d"]})",
+             R"({"op": "reshape", "args": {"self": "%d", "shape": [56, 56]}, "outputs": ["e"]})", Of("exp", "e", "p"),
+             R"({"op": "transpose.int", "args": {"self": "%r", "dim0": 0, "dim1": 1}, "outputs": ["t"]})",
+             Op("mul", "p", "t", "q")}),
+      2, 1);
+}
+
 TEST(FuseResultsTest, SoManyTensorsAreTooManyForOneKernel) {
   std::vector<std::string> inputs, nodes;
   std::string sum = "x0", product = "x0";
