@@ -96,5 +96,28 @@ TEST(GroupedProductTest, WhatNoKernelMakesAreTheGroupsAndANest) {
   }
 }
 
+// A convolution of a norm of another has two pieces inside, as a gated layer has, but the norm is no product.
+TEST(GroupedProductTest, ANormBetweenTwoConvolutionsIsNoGroup) {
+  const auto tensor = [](const std::string& name, const std::string& shape, const std::string& role) {
+    return R"({"name": ")" + name + R"(", "shape": )" + shape + R"(, "dtype": "f32", "role": ")" + role +
+           (role == "output" ? R"("})" : R"(", "generator": {"kind": "uniform", "low": 0, "high": 1}})");
+  };
+  const auto conv = [](const std::string& x, const std::string& w, const std::string& y) {
+    return R"({"op": "convolution", "args": {"input": "%)" + x + R"(", "weight": "%)" + w +
+           R"(", "bias": null, "stride": [1, 1], "padding": [1, 1], "dilation": [1, 1], "transposed": false,
+              "output_padding": [0, 0], "groups": 1}, "outputs": [")" +
+           y + R"("]})";
+  };
+  const auto program = testing::Written(
+      R"({"hone_problem": 1, "name": "n", "tensors": [)" + tensor("x", "[2, 3, 16, 16]", "input") + ", " +
+      tensor("v", "[64, 3, 3, 3]", "parameter") + ", " + tensor("w", "[64, 64, 3, 3]", "parameter") + ", " +
+      tensor("y", "[2, 64, 16, 16]", "output") + R"(], "graph": [)" + conv("x", "v", "h") +
+      R"(, {"op": "native_batch_norm", "args": {"input": "%h", "weight": null, "bias": null, "running_mean": null,
+            "running_var": null, "training": true, "momentum": 0.1, "eps": 1e-05}, "outputs": ["n", "", ""]},
+           {"op": "relu", "args": {"self": "%n"}, "outputs": ["r"]}, )" +
+      conv("r", "w", "y") + "]}");
+  EXPECT_TRUE(program);
+}
+
 }  // namespace
 }  // namespace hone::expert
