@@ -142,6 +142,7 @@ Expr Checker::Convert(const TermPtr& term, const Place& place) {
   if (term->arguments.empty()) {
     const auto along = std::find(place.places.begin(), place.places.end(), term->name);
     if (along != place.places.end()) return place.kernel->space[At(*(place.dims.end() - (place.places.end() - along)))];
+    if (!place.log_sum.empty() && term->name == place.log_sum) return Value(kLogSum, ScalarType::kReal);
   }
   const Function* function = FindFunction(term->name, term->arguments.size());
   if (!function) {

@@ -191,7 +191,13 @@ bool Checker::Expressions(const Statement& statement, bool whole, Kernel& kernel
   const std::vector<int> dims = ResultDims(kernel);
   for (const int d : dims) kernel.result.push_back(kernel.space[At(d)].extent);
   for (const auto& link : statement.epilogue) {
-    it = Convert(link, {.kernel = &kernel, .dims = dims, .it = it, .no_it = {}, .nest = nest, .scope = scope});
+    it = Convert(link, {.kernel = &kernel,
+                        .dims = dims,
+                        .it = it,
+                        .no_it = {},
+                        .log_sum = kernel.family->log_sum,
+                        .nest = nest,
+                        .scope = scope});
     if (failed_) return false;
   }
   kernel.epilogue = it;

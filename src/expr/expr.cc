@@ -401,9 +401,7 @@ void VisitOuterFolds(const Expr& expr, const std::function<void(const ExprNode&)
 bool IsConst(const Expr& expr) { return expr->kind == Expr::Kind::kConst; }
 bool IsUnary(const Expr& expr, UnaryOp op) { return expr->kind == Expr::Kind::kUnary && expr->unary == op; }
 bool IsBinary(const Expr& expr, BinaryOp op) { return expr->kind == Expr::Kind::kBinary && expr->binary == op; }
-std::optional<double> ConstantNumber(const Expr& expr) {
-  return IsConst(expr) ? std::optional(NumberOf(*expr)) : std::nullopt;
-}
+std::optional<double> ConstantNumber(const Expr& e) { return IsConst(e) ? std::optional(NumberOf(*e)) : std::nullopt; }
 
 bool HasReduce(const Expr& expr) {
   bool found = false;
@@ -416,6 +414,7 @@ bool HasLoad(const Expr& expr) {
   return found;
 }
 bool IsValue(const Expr& expr, NamedValue value) { return expr->kind == Expr::Kind::kValue && expr->value == value; }
+bool UsesValue(const Expr& expr, NamedValue value) { return ReplaceValue(expr, value, 0).get() != expr.get(); }
 bool UsesIndex(const Expr& expr, int id) {
   bool found = false;
   Visit(expr, [&](const ExprNode& node) { found |= node.kind == Expr::Kind::kIndex && node.index.id == id; });
@@ -451,6 +450,7 @@ std::string ToString(NamedValue value) {
     case NamedValue::Kind::kLet: return fmt::format("let{}", value.number);
     case NamedValue::Kind::kKept: return "kept";
     case NamedValue::Kind::kInside: return "inside";
+    case NamedValue::Kind::kLogSum: return "log sum";
     case NamedValue::Kind::kText: return fmt::format("text{}", value.number);
     case NamedValue::Kind::kHole: return "hole";
   }

@@ -101,6 +101,7 @@ struct NamedValue {
     kLet,     // what let `number` of the statement has made
     kKept,    // what an earlier pass has left in the target, at this place
     kInside,  // what a fold inside of a piece has made, which nobody else reads
+    kLogSum,  // of a softmax inside: the logarithm of the sum of the exponentials of its row
     kText,    // what its writer has written already: text `number`
     kHole,    // whatever a pattern's argument is
   };
@@ -111,6 +112,7 @@ struct NamedValue {
 inline constexpr NamedValue kIt;
 inline constexpr NamedValue kKept = {NamedValue::Kind::kKept};
 inline constexpr NamedValue kInside = {NamedValue::Kind::kInside};
+inline constexpr NamedValue kLogSum = {NamedValue::Kind::kLogSum};
 constexpr NamedValue LetValue(int number) { return {NamedValue::Kind::kLet, number}; }
 
 struct ExprNode;
@@ -214,6 +216,7 @@ bool HasReduce(const Expr& expr);
 bool HasLoad(const Expr& expr);
 bool IsValue(const Expr& expr, NamedValue value);  // just that, and not something made of it
 bool UsesIndex(const Expr& expr, int id);
+bool UsesValue(const Expr& expr, NamedValue value);
 bool SameExpr(const Expr& a, const Expr& b);  // structurally; reduced indices match by position
 
 // What each node became in a rewriting of expressions that share nodes: every one is rewritten once. Not thread-safe.

@@ -126,7 +126,7 @@ class AttentionEmitter {
     writer_.Close();
 
     writer_.Open("for (long l = 0; l < filled; ++l)");
-    Store("i0 + l", fmt::format("sums[at * {} + l]", lanes_), "total[l]");
+    Store("i0 + l", fmt::format("sums[at * {} + l]", lanes_), "total[l]", "top[l]");
     writer_.Close();
     CloseTasks();
   }
@@ -223,7 +223,7 @@ class AttentionEmitter {
     add(1);
     writer_.Close();
     writer_.Close();
-    Store("i0", "sums[at]", "total");
+    Store("i0", "sums[at]", "total", "top");
     CloseTasks();
   }
 
@@ -261,7 +261,13 @@ class AttentionEmitter {
   }
 
   // The row of the result of the query at `place`.
-  void Store(const std::string& query, const std::string& sum, const std::string& total) {
+  void Store(const std::string& query, const std::string& sum, const std::string& total, const std::string& top) {
+    const Expr log_sum = Load(0, {}, ScalarType::kReal) + Log(Load(1, {}, ScalarType::kReal));
+    if (UsesValue(kernel_.epilogue, kLogSum)) {
+      ExprWriter text(writer_, [&](const ExprNode& load) { return load.buffer == 0 ? top : total; });
+      const std::string made = text.Text(log_sum);
+      writer_.Line(fmt::format("const {} log_sum = {};", writer_.real(), made));
+    }
     writer_.Line("#pragma omp simd");
     writer_.Open(fmt::format("for (long at = 0; at < {}; ++at)", e_));
     const bool safe = kernel_.attributes.at("safe")[0] != 0;
@@ -271,7 +277,8 @@ class AttentionEmitter {
     place[rank_ - 4] = query;
     place[rank_ - 3] = "at";
     ExprWriter text(writer_, [&](const ExprNode& load) {
-      return load.kind == Expr::Kind::kValue ? std::string("value") : Element(load.buffer, place);
+      if (load.kind != Expr::Kind::kValue) return Element(load.buffer, place);
+      return std::string(load.value == kLogSum ? "log_sum" : "value");
     });
     const std::string result = text.Text(kernel_.epilogue);
     place.resize(rank_ - 2);

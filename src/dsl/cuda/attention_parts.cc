@@ -129,7 +129,7 @@ std::string AttentionElement(const DeviceWriter& out, const Kernel& kernel, std:
 std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& expr,
                           const std::vector<std::string>& places, std::string_view index, const HeldText& held) {
   DeviceExpr text(out, [&](const ExprNode& load) -> std::string {
-    if (load.kind == Expr::Kind::kValue) return "it";
+    if (load.kind == Expr::Kind::kValue) return load.value == kLogSum ? "log_sum" : "it";
     const auto operand = static_cast<std::size_t>(load.buffer);
     std::string element = held ? held(operand) : std::string();
     if (element.empty()) element = AttentionElement(out, kernel, operand, places, index);
@@ -137,6 +137,14 @@ std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& e
   });
   for (std::size_t d = 0; d < places.size(); ++d) text.Call(kernel.space[d], places[d]);
   return text.Text(expr);
+}
+
+// Of a row that sees nothing both are -inf, and so is their sum.
+void WriteLogSum(DeviceWriter& out, const Kernel& kernel, const std::string& most, const std::string& total) {
+  if (!UsesValue(kernel.epilogue, kLogSum)) return;
+  constexpr double kLn2 = 0.6931471805599453;
+  out.Line(
+      fmt::format("const float log_sum = fmaf({}, {}, {}({}));", most, out.Number(kLn2), out.Helper("Log"), total));
 }
 
 std::string AttentionPointer(const DeviceWriter& out, const Kernel& kernel, std::size_t input,

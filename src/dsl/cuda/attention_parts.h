@@ -59,6 +59,10 @@ std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& e
 std::string AttentionElement(const DeviceWriter& out, const Kernel& kernel, std::size_t operand,
                              const std::vector<std::string>& places, std::string_view index);
 
+// A line that names the logarithm of the sum of a row's exponentials, where the end reads it: of the row's largest
+// score, in units of log2, and the sum of the weights over that.
+void WriteLogSum(DeviceWriter& out, const Kernel& kernel, const std::string& most, const std::string& total);
+
 // The address of an operand's element at `places`, in long.
 std::string AttentionPointer(const DeviceWriter& out, const Kernel& kernel, std::size_t input,
                              const std::vector<std::string>& places);

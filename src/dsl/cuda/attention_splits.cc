@@ -111,7 +111,7 @@ void AttentionSplits::Attend() {
                   warps_, tile_, rows_.count));
   out_.Line("const int row = first_row + at;");
   if (splits_ == 1) {
-    Write(batches_, "sum", "total");
+    Write(batches_);
   } else {
     out_.Line(fmt::format("const {0} place = (static_cast<{0}>(pair) * {1} + row) * {2} + part;", "long", rows_.count,
                           splits_));
@@ -159,7 +159,7 @@ void AttentionSplits::PutTogether() {
   out_.Line(fmt::format("sum = fmaf({}[(place + part) * {} + e], by, sum);", sums_, width_));
   out_.Line(fmt::format("total = fmaf({}[(place + part) * 2 + 1], by, total);", statistics_));
   out_.Close();
-  Write(batches, "sum", "total");
+  Write(batches);
   DeviceWriter::LaunchShape launch;
   for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
   launch.writes = {kernel_.target};
@@ -168,12 +168,12 @@ void AttentionSplits::PutTogether() {
   out_.Launch(launch);
 }
 
-void AttentionSplits::Write(const std::vector<std::string>& batches, const std::string& sum, const std::string& total) {
+void AttentionSplits::Write(const std::vector<std::string>& batches) {
   std::vector<std::string> places = PlacesOf(batches, "row");
   places[places.size() - kAttentionE] = "e";
   const bool safe = kernel_.attributes.at("safe")[0] != 0;
-  out_.Line(
-      fmt::format("const float it = {}{} / {};", safe ? fmt::format("{} == 0.0f ? 0.0f : ", total) : "", sum, total));
+  out_.Line(fmt::format("const float it = {}sum / total;", safe ? "total == 0.0f ? 0.0f : " : ""));
+  WriteLogSum(out_, kernel_, "most", "total");
   const DType stored = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
   std::string to = fmt::format("(static_cast<long>(pair) * {} + row) * {} + e", rows_.count, width_);
   if (kernel_.attributes.at("heads")[0] > 0) to = AttentionPlace(kernel_, places);

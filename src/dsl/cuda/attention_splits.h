@@ -54,8 +54,9 @@ class AttentionSplits {
 
  private:
   void PutTogether();
-  // Writes element `e` of `row`, of the sum of its values and that of their weights.
-  void Write(const std::vector<std::string>& batches, const std::string& sum, const std::string& total);
+  // Writes element `e` of `row`, of the names of the sum of its values and that of their weights, `sum` and `total`,
+  // over its largest score, `most`.
+  void Write(const std::vector<std::string>& batches);
   // Lines that take the number `of` of `count` apart along dimensions [first, end): their names, "0" for an extent
   // of 1.
   std::vector<std::string> Decomposed(const std::string& of, std::size_t first, std::size_t end, std::int64_t count);

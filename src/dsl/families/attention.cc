@@ -124,6 +124,7 @@ HONE_ROW(Family){
     .result_dims = ResultOrder,
     .let_dims = ScoreDims,
     .let_places = kScorePlaces,
+    .log_sum = "lse",
     .check = Check,
     .type = [](const Kernel&) { return ScalarType::kReal; },
     .multiplies = true,

@@ -89,6 +89,24 @@ rows = attention(q, k, v) by {safe: 1} with {path: rows} let score = select(i > 
                        1, random, 5e-5);
 }
 
+TEST(AttentionTest, TheEndMayReadTheLogarithmOfTheSumOfARow) {
+  std::mt19937 random(45);
+  testing::ExpectRight(testing::MustCheck(R"(program sinks
+input q: f32[2, 3, 37, 8]
+input k: f32[2, 3, 50, 8]
+input v: f32[2, 3, 50, 9]
+input sink: f32[3, 1, 1]
+input i: i64[37, 1]
+output lanes: f32[2, 3, 37, 9]
+output rows: f32[2, 3, 37, 9]
+output few: f32[2, 3, 37, 9]
+lanes = attention(q, k, v) by {causal: 1} with {path: lanes, micro: 4x8, keys: 12} -> it * sigmoid(lse() - sink)
+rows = attention(q, k, v) by {causal: 1} with {path: rows, keys: 11} let score = it * 2 -> it * sigmoid(lse() - sink)
+few = attention(q, k, v) by {safe: 1} let score = select(i > 0, it, -inf) -> relu(it) -> it + exp(lse() - sink)
+)"),
+                       2, random, 5e-5);
+}
+
 TEST(AttentionTest, WhatDoesNotFitIsSaid) {
   const auto complaint = [](const std::string& statement) {
     auto parsed = Parse("program p\ninput q: f32[4, 8]\ninput k: f32[5, 8]\ninput v: f32[5, 3]\noutput y: f32[4, 3]\n" +
@@ -101,6 +119,8 @@ TEST(AttentionTest, WhatDoesNotFitIsSaid) {
   EXPECT_EQ(complaint("y = attention(q, k, v) let score = it * 2 -> it + score"),
             "'score' is a score: behind the values there is none any more");
   EXPECT_EQ(complaint("y = attention(q, k, v) -> it + query()"), "unknown function 'query'");
+  EXPECT_EQ(complaint("y = attention(q, k, v) let score = it + lse()"), "unknown function 'lse'");
+  EXPECT_EQ(complaint("y = attention(q, k, v) -> it * lse(it)"), "unknown function 'lse'");
   EXPECT_EQ(complaint("y = attention(q, k, v) by {causal: 2}"), "'causal' is 0 or 1, not 2");
   EXPECT_EQ(complaint("y = attention(q, k, v) by {safe: 2}"), "'safe' is 0 or 1, not 2");
 }

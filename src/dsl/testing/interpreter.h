@@ -174,6 +174,7 @@ class Interpreter {
       case Expr::Kind::kLoad:
         if (kernel.family->takes_indices) return NestElement(kernel, e, at);
         return Load(kernel, e->buffer, at);
+      // Of attention the one behind its values is the logarithm of the sum.
       case Expr::Kind::kValue: return e->value == kIt ? it : lets[static_cast<std::size_t>(e->value.number)];
       case Expr::Kind::kSelect: return arg(0) != 0 ? arg(1) : arg(2);
       case Expr::Kind::kCast: {
@@ -305,6 +306,7 @@ class Interpreter {
               return i < kernel.inputs.size() ? input(i) : Evaluate(kernel, kernel.lets[0].body, at, x, lets);
             },
             at_hand);
+        lets.push_back(at_hand.log_sum);
       }
       for (const auto& let : kernel.lets) {
         if (kernel.family->let_dims) break;  // the family's own: no fold over the axes

@@ -19,6 +19,7 @@ using ReadInput = std::function<double(std::size_t i, double it)>;
 // values, a row's scores.
 struct Kept {
   std::vector<double> keys, values, scores;
+  double log_sum = 0;  // of the row's exponentials
 };
 
 // `at` has one place a dimension of the space, of which those of the result are set.
@@ -121,6 +122,7 @@ inline double AttentionAt(const Kernel& kernel, std::vector<std::int64_t>& at, c
   }
   double top = -INFINITY, total = 0, value = 0;
   for (const double score : kept.scores) top = std::fmax(top, score);
+  kept.log_sum = -INFINITY;
   if (top == -INFINITY && kernel.attributes.at("safe")[0] != 0) return 0;
   for (std::size_t key = 0; key < kept.scores.size(); ++key) {
     const double weight = std::exp(kept.scores[key] - top);
@@ -129,6 +131,7 @@ inline double AttentionAt(const Kernel& kernel, std::vector<std::int64_t>& at, c
       value += weight *
                kept.values[key * static_cast<std::size_t>(kernel.space[e].extent) + static_cast<std::size_t>(at[e])];
   }
+  if (top != -INFINITY) kept.log_sum = top + std::log(total);
   return value / total;
 }
 

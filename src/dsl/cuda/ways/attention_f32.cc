@@ -25,6 +25,7 @@ extern const std::string_view kAttentionF32Text;  // dsl/cuda/attention_f32.cuh
 namespace hone::dsl::cuda_way_attention_f32 {
 namespace {
 
+constexpr double kLog2E = 1.4426950408889634;
 constexpr std::int64_t kRows = 16;        // queries of a product
 constexpr std::int64_t kNarrow = 64;      // up to which registers have room for 32 queries
 constexpr std::int64_t kMostWidth = 128;  // of a query or a value: what registers have room for
@@ -135,7 +136,6 @@ class F32Emitter {
                        v_row = AttentionRowsOf(kernel_, 2, AttentionOf::kF32, why)->row;
     const std::string seen = causal_ ? fmt::format("min(m0 + {}, {})", rows_, n_) : fmt::format("{}", n_),
                       own = causal_ ? fmt::format("row0 + {}", own_) : fmt::format("{}", n_);
-    constexpr double kLog2E = 1.4426950408889634;
     const std::vector<std::string> first = Places(batches, "0", "0", "0");
     out_.Line(fmt::format("block.Attend(memory, {}, {}, {}, {}, {}, {}, {}, {}, score);",
                           AttentionPointer(out_, kernel_, 1, first), k_row, AttentionPointer(out_, kernel_, 2, first),
@@ -199,6 +199,8 @@ class F32Emitter {
     if (m_ % rows_ != 0) out_.Line(fmt::format("if (m >= {}) continue;", m_));
     out_.Line(fmt::format("const float by = {}1.0f / block.total[r][half];",
                           safe ? "block.total[r][half] == 0.0f ? 0.0f : " : ""));
+    WriteLogSum(out_, kernel_, fmt::format("block.most[r][half] * {}", out_.Number(kLog2E * score_.factor)),
+                "block.total[r][half]");
     out_.Line(fmt::format("auto* const to = {} + {};", out_.TargetName(),
                           AttentionPlace(kernel_, Places(batches, "m", "0", "0"))));
     out_.Unroll();

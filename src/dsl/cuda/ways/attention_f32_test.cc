@@ -14,7 +14,7 @@ using dsl::KernelProgram;
 
 // Whole tiles and what is left of them; the widths that there is room for, also of queries and values that differ;
 // heads that share keys, rows that lie apart, one query, one key; scores with operands or places, a mask that leaves
-// nothing; an end with operands, a result of 16 bits, heads side by side; both knobs.
+// nothing; an end with operands and the logarithm of the sum, a result of 16 bits, heads side by side; both knobs.
 constexpr std::string_view kPrograms[] = {
     "input q: f32[1, 2, 192, 32]\ninput k: f32[1, 2, 256, 32]\ninput v: f32[1, 2, 256, 32]\n"
     "output y: f32[1, 2, 192, 32]\ny = attention(q, k, v) let score = it * 0.17",
@@ -36,6 +36,13 @@ constexpr std::string_view kPrograms[] = {
     "y = attention(q, k, v) by {safe: 1} let score = select(m > 40, select(r > 30, it * 0.125, -inf), -inf) -> it * l",
     "input q: f32[2, 150, 64]\ninput k: f32[2, 150, 64]\ninput v: f32[2, 150, 64]\noutput y: f32[2, 150, 64]\n"
     "y = attention(q, k, v) let score = select(query() - 40 < key(), it * 0.125, -inf)",
+    "input q: f32[2, 2, 141, 64]\ninput k: f32[2, 2, 141, 64]\ninput v: f32[2, 2, 141, 64]\ninput r: u8[2, 1, 141, 1]\n"
+    "input sink: f32[2, 1, 1]\noutput y: f32[2, 2, 141, 64]\n"
+    "y = attention(q, k, v) by {causal: 1, safe: 1} let score = select(r > 30, it * 0.125, -inf) -> it * sigmoid(lse() "
+    "- "
+    "sink)",
+    "input q: f32[2, 150, 32]\ninput k: f32[2, 90, 32]\ninput v: f32[2, 90, 32]\noutput y: f32[2, 150, 32]\n"
+    "y = attention(q, k, v) -> it * 0.125 + lse()",
 };
 
 using CudaAttentionF32Test = testing::CudaProgramTest;

@@ -15,7 +15,7 @@ using dsl::KernelProgram;
 
 // One query a head; heads that share keys, more than a tile of 16 has rows; several queries of heads that share keys;
 // keys that fill no sixteen, and fewer than there are warps; widths that differ; scores with operands or places, a mask
-// that leaves nothing; an end with operands.
+// that leaves nothing; an end with operands, and with the logarithm of the sum.
 constexpr std::string_view kPrograms[] = {
     "input q: TYPE[2, 4, 1, 64]\ninput k: TYPE[2, 4, 500, 64]\ninput v: TYPE[2, 4, 500, 64]\n"
     "output y: TYPE[2, 4, 1, 64]\ny = attention(q, k, v) with {SPLIT} let score = it * 0.125",
@@ -39,6 +39,16 @@ constexpr std::string_view kPrograms[] = {
     "input q: TYPE[2, 2, 3, 5, 64]\ninput k: TYPE[2, 2, 1, 300, 64]\ninput v: TYPE[2, 2, 1, 300, 64]\n"
     "output y: TYPE[2, 2, 3, 5, 64]\ny = attention(q, k, v) with {SPLIT} let score = "
     "select(key() <= query() + 200, it * 0.125 - 0.01 * real(query() + 200 - key()), -inf)",
+    "input q: TYPE[2, 8, 64]\ninput k: TYPE[2, 500, 64]\ninput v: TYPE[2, 500, 64]\ninput sink: TYPE[8, 1]\n"
+    "input r: u8[2, 8, 1]\noutput y: TYPE[2, 8, 64]\n"
+    "y = attention(q, k, v) by {safe: 1} with {SPLIT} let score = select(r > 30, it * 0.125, -inf) -> it * "
+    "sigmoid(lse() "
+    "- sink)",
+    "input q: TYPE[2, 2, 3, 5, 64]\ninput k: TYPE[2, 2, 1, 300, 64]\ninput v: TYPE[2, 2, 1, 300, 64]\n"
+    "input sink: f32[5, 2, 3, 1]\noutput y: TYPE[2, 5, 384]\n"
+    "y: [2, 5, 384] = attention(q, k, v) by {heads: 2} with {SPLIT} let score = select(key() > 280, it * 0.125, -inf) "
+    "-> "
+    "it * sigmoid(lse() - sink)",
 };
 
 std::string Of(std::string_view type, int split, std::string_view program) {

@@ -30,6 +30,7 @@ extern const std::string_view kAttentionText;         // dsl/cuda/attention.cuh
 namespace hone::dsl::cuda_way_attention_tiles {
 namespace {
 
+constexpr double kLog2E = 1.4426950408889634;
 constexpr std::int64_t kMostDepth = 256;  // of a query or a value: what registers have room for
 // Keys and values of so many bytes stay in L2 while the blocks that share them run.
 constexpr std::int64_t kSharedInL2 = 32 << 20;
@@ -120,9 +121,11 @@ bool HasOperandsOfQueries(const Kernel& kernel) {
 
 // What a consumer's thread holds: scores, the weights of the tile before, sums; and addresses, maxima, temporaries.
 std::int64_t ConsumerRegisters(const Kernel& kernel, const Settings& settings) {
-  constexpr std::int64_t kOthers = 32, kOfOperands = 40;
+  constexpr std::int64_t kOthers = 32, kOfOperands = 40, kOfLogSum = 12;  // the last: beside operands alone
+  const std::int64_t of_scores =
+      HasOperands(kernel) ? kOfOperands + (UsesValue(kernel.epilogue, kLogSum) ? kOfLogSum : 0) : 0;
   return settings.keys / 2 + settings.keys / 4 + RoundUp(AttentionExtent(kernel, kAttentionE), 8) / 2 + kOthers +
-         (HasOperands(kernel) ? kOfOperands : 0);
+         of_scores;
 }
 
 std::int64_t SharedBytes(const Kernel& kernel, const Settings& settings) {
@@ -435,7 +438,6 @@ class AttentionEmitter {
     Look(ragged, batches);
     Score("edge", causal_, ragged, batches);
     Score("inside", false, false, batches);
-    constexpr double kLog2E = 1.4426950408889634;
     out_.Line(fmt::format("block.Attend(warpgroup, {}, key_tiles, edges, look, edge, inside);",
                           out_.Number(kLog2E * score_.factor)));
     End(batches);
@@ -556,6 +558,8 @@ class AttentionEmitter {
     const bool safe = kernel_.attributes.at("safe")[0] != 0;
     out_.Line(
         fmt::format("const float by = {}1.0f / block.total[half];", safe ? "block.total[half] == 0.0f ? 0.0f : " : ""));
+    WriteLogSum(out_, kernel_, fmt::format("block.most[half] * {}", out_.Number(kLog2E * score_.factor)),
+                "block.total[half]");
     out_.Unroll();
     out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", RoundUp(e_, 8) / 8));
     const auto guard = [&](const std::string& column) {

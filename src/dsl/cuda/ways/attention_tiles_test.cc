@@ -68,6 +68,21 @@ constexpr std::string_view kPrograms[] = {
     "y: [2, 100, 384] = attention(q, k, v) by {causal: 1, heads: 2} let score = it * 0.125 -> it + r",
     "input q: TYPE[2, 150, 64]\ninput k: TYPE[2, 150, 64]\ninput v: TYPE[2, 150, 64]\noutput y: f32[2, 150, 64]\n"
     "y = attention(q, k, v) by {causal: 1} let score = select(query() - 40 < key(), it * 0.125, -inf)",
+    // The logarithm of a row's sum: of causal rows, of a window, of rows that see nothing, of a score that is negated.
+    "input q: TYPE[2, 4, 300, 64]\ninput k: TYPE[2, 2, 300, 64]\ninput v: TYPE[2, 2, 300, 64]\ninput r: TYPE[4, 1, 1]\n"
+    "output y: TYPE[2, 4, 300, 64]\nview g = q: [2, 2, 2, 300, 64] strides [76800, 38400, 19200, 64, 1]\n"
+    "view s = k: [2, 2, 1, 300, 64] strides [38400, 19200, 0, 64, 1]\n"
+    "view t = v: [2, 2, 1, 300, 64] strides [38400, 19200, 0, 64, 1]\nview sink = r: [2, 2, 1, 1] strides [2, 1, 1, "
+    "1]\n"
+    "y: [2, 4, 300, 64] = attention(g, s, t) by {causal: 1, safe: 1} let score = it * 0.125 -> it * sigmoid(lse() - "
+    "sink)",
+    "input q: TYPE[2, 2, 141, 128]\ninput k: TYPE[2, 2, 141, 128]\ninput v: TYPE[2, 2, 141, 128]\n"
+    "input r: u8[2, 1, 141, 1]\ninput sink: f32[2, 1, 1]\noutput y: f32[2, 2, 141, 128]\n"
+    "y = attention(q, k, v) by {causal: 1, safe: 1} let score = select(query() - key() < 40, select(r > 30, it * "
+    "0.088, "
+    "-inf), -inf) -> it * sigmoid(lse() - sink)",
+    "input q: TYPE[2, 150, 64]\ninput k: TYPE[2, 90, 64]\ninput v: TYPE[2, 90, 64]\noutput y: f32[2, 150, 64]\n"
+    "y = attention(q, k, v) let score = -it -> it * 0.125 + lse()",
 };
 
 std::string Of(std::string_view type, std::string_view program) {
