@@ -18,6 +18,7 @@ void Fuser::GroupNorms(bool stores) {
     if (!norm) continue;
     for (const auto member : norm->members) Kill(member);
     pieces_[m] = std::move(norm->piece);
+    DropShifts(pieces_[m]);
     for (auto& one : pieces_[m].also) {
       if (IsOfRow(pieces_[m], one)) EndRow(m, one);
       maker_[Id(one.buffer)] = static_cast<int>(m);

@@ -86,8 +86,8 @@ void Fuser::GroupLogSums() {
   }
 }
 
-// A product of what a norm made of a product, both read by nobody else. Whether the norm is a softmax is for the
-// recogniser to see.
+// A product of what a norm made of a product, both read by nobody else; or of what a map made of that with a column
+// more. Whether the norm is a softmax, and the column a sink, is for the recogniser to see.
 void Fuser::GroupAttention() {
   const auto only = [&](int buffer, std::size_t reader) -> std::optional<std::size_t> {
     const int maker = maker_[Id(buffer)];
@@ -95,21 +95,40 @@ void Fuser::GroupAttention() {
       return std::nullopt;
     return static_cast<std::size_t>(maker);
   };
+  const auto product_of = [&](std::size_t reader) -> std::optional<std::size_t> {
+    for (const int read : known_[reader].reads) {
+      const auto product = only(read, reader);
+      if (product && IsProduct(pieces_[*product])) return product;
+    }
+    return std::nullopt;
+  };
+  // A map of such a product, of a column more.
+  const auto column_more = [&](std::size_t norm) -> std::optional<std::size_t> {
+    for (const int read : known_[norm].reads) {
+      const auto map = only(read, norm);
+      const auto product = map && IsSimpleMap(*map) ? product_of(*map) : std::nullopt;
+      if (!product || pieces_[*map].space.empty()) continue;
+      const std::int64_t columns = pieces_[*map].space.back().extent;
+      if (known_[*map].count / columns * (columns - 1) == ElementCount(Extents(pieces_[*product].space))) return map;
+    }
+    return std::nullopt;
+  };
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     if (!known_[i].alive || !IsProduct(pieces_[i])) continue;
     for (const int read : std::vector<int>(known_[i].reads)) {
       const auto norm = only(read, i);
       if (!norm || pieces_[*norm].statistics.size() != 2) continue;
-      for (const int scored : std::vector<int>(known_[*norm].reads)) {
-        const auto product = only(scored, *norm);
-        if (!product || !IsProduct(pieces_[*product])) continue;
-        pieces_[i].inside = {pieces_[*product], pieces_[*norm]};
-        Kill(*product);
-        Kill(*norm);
-        Learn(i);
-        break;
+      std::vector<std::size_t> inside;
+      if (const auto product = product_of(*norm)) {
+        inside = {*product, *norm};
+      } else if (const auto map = column_more(*norm)) {
+        inside = {*product_of(*map), *map, *norm};
       }
-      if (!pieces_[i].inside.empty()) break;
+      if (inside.empty()) continue;
+      for (const std::size_t part : inside) pieces_[i].inside.push_back(pieces_[part]);
+      for (const std::size_t part : inside) Kill(part);
+      Learn(i);
+      break;
     }
     if (!pieces_[i].inside.empty()) GroupMove(i);
   }

@@ -5,6 +5,7 @@
 
 #include "graph/op.h"
 #include "propose/expert/pieces.h"
+#include "propose/expert/rewrite.h"
 #include "propose/expert/unflatten.h"
 
 namespace hone::expert {
@@ -171,6 +172,60 @@ std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& piece
     });
   });
   return norm;
+}
+
+namespace {
+
+bool IsOfRowAlone(const Piece& norm, const Expr& expr) {
+  bool alone = HasLoad(expr);
+  Visit(expr, [&](const ExprNode& node) {
+    alone &= node.kind != Expr::Kind::kIndex;
+    if (node.kind == Expr::Kind::kLoad)
+      alone &= std::any_of(norm.statistics.begin(), norm.statistics.end(),
+                           [&](const Piece& one) { return one.buffer == node.buffer; });
+  });
+  return alone;
+}
+
+std::set<int> BuffersIn(const Piece& norm) {
+  std::set<int> buffers;
+  EachExpr(norm, [&](const Expr& expr) {
+    Visit(expr, [&](const ExprNode& node) {
+      if (node.kind == Expr::Kind::kLoad) buffers.insert(node.buffer);
+    });
+  });
+  return buffers;
+}
+
+}  // namespace
+
+void DropShifts(Piece& norm) {
+  for (std::size_t i = 0; i < norm.statistics.size(); ++i) {
+    const Fold& most = *norm.statistics[i].fold;
+    if (most.op != ReduceOp::kMax || !IsValue(most.finish, kIt) || !IsBinary(most.body, BinaryOp::kSub) ||
+        !IsOfRowAlone(norm, most.body->operands[1]))
+      continue;
+    const Expr x = most.body->operands[0], largest = Load(norm.statistics[i].buffer, {Expr(0)}, ScalarType::kReal);
+    const Expr twice = most.body - largest, once = x - largest;
+    Piece without = norm;
+    EachExpr(without, [&](Expr& expr) {
+      expr = Rewrite(expr, [&](const Expr& e) { return SameExpr(e, twice) ? once : Expr(); });
+    });
+    // Who else reads the largest wants it shifted.
+    bool alone = true;
+    EachExpr(without, [&](const Expr& expr) {
+      const Expr others = Rewrite(expr, [&](const Expr& e) { return SameExpr(e, once) ? Expr(0.0) : Expr(); });
+      Visit(others, [&](const ExprNode& node) {
+        alone &= node.kind != Expr::Kind::kLoad || node.buffer != norm.statistics[i].buffer;
+      });
+    });
+    if (!alone || !norm.also.empty()) continue;
+    without.statistics[i].fold->body = x;
+    norm = std::move(without);
+    const std::set<int> read = BuffersIn(norm);
+    std::erase_if(norm.statistics, [&](const Piece& one) { return !read.contains(one.buffer); });
+    i = static_cast<std::size_t>(-1);
+  }
 }
 
 bool IsOfRow(const Piece& norm, const Piece& also) {

@@ -197,6 +197,9 @@ struct Norm {
 std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t map,
                            const std::function<int(int buffer)>& maker,
                            const std::function<std::vector<std::size_t>(int buffer)>& readers, bool stores = false);
+// What is subtracted from all of a row before its softmax, as its largest is by whoever knows no other way, changes
+// nothing but what is rounded: the norm without that, and without the statistics that nobody reads then.
+void DropShifts(Piece& norm);
 // Of a norm: whether what it also makes is one a row.
 bool IsOfRow(const Piece& norm, const Piece& also);
 

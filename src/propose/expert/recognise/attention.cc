@@ -1,4 +1,6 @@
-// A product whose left operand is the softmax of another: attention.
+// A product whose left operand is the softmax of another: attention. Rows of the softmax may have a column more, a sink
+// that takes its part and that no value belongs to: of a row whose exponentials add up to exp(l), the other columns
+// have exp(l) / (exp(l) + exp(sink)) of what they would have without it, the sigmoid of l - sink.
 #include <algorithm>
 #include <cmath>
 
@@ -10,10 +12,14 @@
 namespace hone::expert::recogniser_attention {
 namespace {
 
-// What softmax(x) is of, if the norm is that and nothing more; `safe`: rows of nothing but -inf become zeros.
+// What softmax(x) is of, if the norm is that and nothing more; `safe`: rows of nothing but -inf become zeros. With a
+// sink `space` and what the softmax is of are without its column.
 struct Softmax {
+  int buffer = -1;
+  std::vector<IndexVar> space;
   Expr of;
   bool safe = false;
+  Expr sink = {};  // over `space`, the same along its last dimension; null if there is none
 };
 std::optional<Softmax> SoftmaxOf(const Piece& norm) {
   if (norm.statistics.size() != 2 || norm.axes != std::vector<int>{static_cast<int>(norm.space.size()) - 1})
@@ -25,11 +31,70 @@ std::optional<Softmax> SoftmaxOf(const Piece& norm) {
       !SameExpr(sum.body, Exp(shifted)))
     return std::nullopt;
   const Expr it = Value(kIt, ScalarType::kReal), weight = Exp(shifted) / total;
-  if (IsValue(most.finish, kIt) && SameExpr(norm.value, weight)) return Softmax{most.body};
+  Softmax made{.buffer = norm.buffer, .space = norm.space, .of = most.body};
+  if (IsValue(most.finish, kIt) && SameExpr(norm.value, weight)) return made;
+  made.safe = true;
   if (SameExpr(most.finish, Select(Equal(it, -INFINITY), 0.0, it)) &&
       SameExpr(norm.value, Select(Equal(total, 0.0), 0.0, weight)))
-    return Softmax{most.body, true};
+    return made;
   return std::nullopt;
+}
+
+// What the piece's element would be at the places of another that has the same elements, over that one's indices.
+std::optional<Expr> ElementOver(const Memory& memory, const std::vector<IndexVar>& space, const Expr& value,
+                                const std::vector<IndexVar>& at) {
+  Piece read;
+  read.space = space;
+  read.value = value;
+  return ElementAt(memory, read, OwnPosition(at), at);
+}
+
+// The softmax of what `map` makes, without the sink in the first or last column of that, and `outer` as it reads that;
+// nothing if its columns are no scores and a sink that `outer` leaves out.
+std::optional<std::pair<Softmax, Piece>> WithoutSink(const Memory& memory, const Softmax& softmax, const Piece& map,
+                                                     const Piece& scores, const Piece& outer) {
+  const IndexVar columns = map.space.back(), folded = outer.fold->over[0];
+  const std::int64_t keys = columns.extent - 1;
+  const auto of = ElementOver(memory, softmax.space, softmax.of, map.space);
+  if (softmax.safe || keys < 1 || outer.fold->over.size() != 1 || folded.extent != keys || !of ||
+      (*of)->kind != Expr::Kind::kLoad || memory.Root((*of)->buffer) != map.buffer ||
+      memory.Position(**of) != OwnPosition(map.space))
+    return std::nullopt;
+  // Which columns are read, of rows that lie one behind the other.
+  std::vector<IndexVar> vars = outer.space;
+  vars.push_back(folded);
+  std::optional<std::int64_t> first;
+  bool fits = true;
+  Piece cut = outer;
+  cut.fold->body = ReplaceLoads(outer.fold->body, [&](const ExprNode& load) -> Expr {
+    if (memory.Root(load.buffer) != softmax.buffer) return {};
+    const auto position = memory.Position(load);
+    fits &= position && position->of(folded) == 1 && (position->constant == 0 || position->constant == 1);
+    if (!fits) return {};
+    first = position->constant;
+    Affine dense{.coefficient = {{folded.id, 1}}};
+    for (const auto& [id, step] : position->coefficient) {
+      if (id == folded.id) continue;
+      fits &= step % columns.extent == 0;
+      dense.coefficient[id] = step / columns.extent * keys;
+    }
+    return Load(softmax.buffer, {ToExpr(dense, vars)}, load.type);
+  });
+  if (!fits || !first) return std::nullopt;
+  const IndexVar key = NewIndex(keys);
+  const auto at = [&](const Expr& column) {
+    return Simplify(Substitute(map.value, [&](const IndexVar& var) { return var.id == columns.id ? column : Expr(); }));
+  };
+  Softmax made = softmax;
+  made.space = map.space;
+  made.space.back() = key;
+  made.of = at(Expr(key) + *first);
+  made.sink = at(*first == 0 ? keys : 0);
+  made.safe = true;  // a row that sees nothing gives all to the sink
+  Visit(made.sink, [&](const ExprNode& node) {
+    fits &= node.kind != Expr::Kind::kLoad || memory.Root(node.buffer) != scores.buffer;
+  });
+  return fits ? std::optional(std::pair(std::move(made), std::move(cut))) : std::nullopt;
 }
 
 // The score with what it reads of places of queries and keys alone made of them: no kernel has to write that.
@@ -63,13 +128,12 @@ std::int64_t HeadsOf(const Memory& memory, const Piece& map, const std::vector<I
 }
 
 // `map`: null, or what moves the result.
-std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piece& softmax, const Piece& outer,
+std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Softmax& softmax, const Piece& outer,
                                    const Piece* map) {
   const Memory& memory = names.memory();
-  const auto weights = SoftmaxOf(softmax);
   const std::size_t rank = scores.space.size();
-  if (!weights || rank < 2 || outer.space.size() != rank || scores.fold->over.size() != 1 ||
-      outer.fold->over.size() != 1 || scores.fold->body->operands.size() != 2 || outer.fold->body->operands.size() != 2)
+  if (rank < 2 || outer.space.size() != rank || scores.fold->over.size() != 1 || outer.fold->over.size() != 1 ||
+      scores.fold->body->operands.size() != 2 || outer.fold->body->operands.size() != 2)
     return std::nullopt;
   const auto load = [&](const Expr& e) {
     std::optional<FlatLoad> found;
@@ -100,10 +164,8 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
   };
   const auto q_name = view(*q, scores.space, m, d), k_name = view(*k, scores.space, n, d),
              v_name = view(*v, outer.space, folded, e);
-  Piece read;  // the scores as the softmax reads them, over their own space
-  read.space = softmax.space;
-  read.value = weights->of;
-  const auto score = ElementAt(memory, read, OwnPosition(scores.space), scores.space);
+  // The scores as the softmax reads them, over their own space.
+  const auto score = ElementOver(memory, softmax.space, softmax.of, scores.space);
   if (!q_name || !k_name || !v_name || !score) return std::nullopt;
   bool own = true;
   Expr scaled = ReplaceLoads(*score, [&](const ExprNode& node) -> Expr {
@@ -112,6 +174,13 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
     return scores.fold->finish;
   });
   if (!own) return std::nullopt;
+  Expr end = outer.fold->finish;
+  if (softmax.sink) {
+    const auto sink = ElementOver(memory, softmax.space, softmax.sink, at);
+    if (!sink) return std::nullopt;
+    const Expr it = Value(kIt, ScalarType::kReal);
+    end = ReplaceValue(end, kIt, it * Sigmoid(Value(kLogSum, ScalarType::kReal) - *sink));
+  }
   dsl::Statement statement;
   statement.family = "attention";
   statement.operands = {dsl::Name(*q_name), dsl::Name(*k_name), dsl::Name(*v_name)};
@@ -128,7 +197,7 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
     statement.attributes["causal"] = {1};
     scaled = *behind;
   }
-  if (weights->safe) statement.attributes["safe"] = {1};
+  if (softmax.safe) statement.attributes["safe"] = {1};
   if (!IsValue(scaled, kIt)) {
     auto term = names.Term(scaled, scores.space,
                            {.values = {{kIt, dsl::It()}},
@@ -137,23 +206,32 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Piec
     if (!term) return std::nullopt;
     statement.lets.push_back({names.Fresh("score"), std::move(*term), {}});
   }
-  if (!AddEpilogue(names, statement, outer.fold->finish, made)) return std::nullopt;
+  if (!AddEpilogue(names, statement, end, made, {.values = {{kLogSum, dsl::Call("lse", {})}}, .lets = {}}))
+    return std::nullopt;
   return statement;
 }
 
-// The piece with a dimension of one element before its last.
+// The dimensions with one of one element before the last.
+void AddRow(std::vector<IndexVar>& space) { space.insert(space.end() - 1, NewIndex(1)); }
 Piece WithOneRow(Piece piece) {
-  piece.space.insert(piece.space.end() - 1, NewIndex(1));
-  for (int& axis : piece.axes) axis += axis + 2 == static_cast<int>(piece.space.size()) ? 1 : 0;
+  AddRow(piece.space);
   return piece;
 }
 
 std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piece) {
   const Piece* const map = piece.is_map() && piece.inside.size() == 1 ? &piece : nullptr;
   Piece outer = map ? piece.inside[0] : piece;
-  if (outer.inside.size() != 2 || !outer.fold || outer.inside[1].statistics.empty()) return std::nullopt;
-  Piece softmax = outer.inside[1];
+  if (outer.inside.size() < 2 || !outer.fold || outer.inside.back().statistics.empty()) return std::nullopt;
+  auto weights = SoftmaxOf(outer.inside.back());
+  if (!weights) return std::nullopt;
+  Softmax softmax = std::move(*weights);
   Piece scores = outer.inside[0];
+  if (outer.inside.size() == 3) {
+    auto without = WithoutSink(names.memory(), softmax, outer.inside[1], scores, outer);
+    if (!without) return std::nullopt;
+    softmax = std::move(without->first);
+    outer = std::move(without->second);
+  }
   outer.inside.clear();
   const std::size_t views = names.views().size();
   const auto read = [&](const Piece& of_keys, const Piece& of_values) {
@@ -180,7 +258,7 @@ std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piec
   MergeDimensions(names.memory(), outer);
   if (auto statement = read(scores, outer)) return statement;
   // One query a head: what has one element is no dimension of theirs any more.
-  softmax = WithOneRow(std::move(softmax));
+  AddRow(softmax.space);
   if (auto statement = read(WithOneRow(std::move(scores)), WithOneRow(std::move(outer)))) return statement;
   return apart ? read(WithOneRow(std::move(*scores_apart)), WithOneRow(std::move(*outer_apart))) : std::nullopt;
 }
