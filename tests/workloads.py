@@ -38,6 +38,7 @@ FAMILIES = {
     "quantized_rows": ["norm"],
     "selective_log_probs": ["matmul_reduce", "nest"],
     "shifted_loss": ["nest", "matmul_reduce", "nest", "reduce"],
+    "sinks": ["attention"],
 }
 GROUPED = "moe_"  # their products need a PyTorch that has torch._grouped_mm
 
