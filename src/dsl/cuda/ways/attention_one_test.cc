@@ -14,7 +14,7 @@ namespace {
 using dsl::KernelProgram;
 
 // One query a head; two heads that share keys; two queries, keys fewer than warps take; masks of operands and of
-// places; an end with operands, heads beside each other; every width.
+// places; an end with operands or the logarithm of the sum, heads beside each other; every width.
 constexpr std::string_view kPrograms[] = {
     "input q: TYPE[2, 4, 1, 128]\ninput k: TYPE[2, 4, 1500, 128]\ninput v: TYPE[2, 4, 1500, 128]\n"
     "output y: TYPE[2, 4, 1, 128]\ny = attention(q, k, v) with {SPLIT} let score = it * 0.088",
@@ -36,6 +36,11 @@ constexpr std::string_view kPrograms[] = {
     "input q: TYPE[2, 2, 2, 64]\ninput k: TYPE[2, 2, 163, 64]\ninput v: TYPE[2, 2, 163, 64]\ninput l: i64[2, 1, 1, 1]\n"
     "output y: TYPE[2, 2, 2, 64]\ny = attention(q, k, v) by {safe: 1} with {SPLIT} let score = "
     "select(and(key() < l, key() <= query() + 90), it * 0.125, -inf)",
+    "input q: TYPE[3, 2, 64]\ninput k: TYPE[3, 300, 64]\ninput v: TYPE[3, 300, 64]\ninput sink: TYPE[2, 1]\n"
+    "input r: u8[3, 2, 1]\noutput y: TYPE[3, 2, 64]\n"
+    "y = attention(q, k, v) by {safe: 1} with {SPLIT} let score = select(r > 30, it * 0.125, -inf) -> it * "
+    "sigmoid(lse() "
+    "- sink)",
 };
 
 std::string Of(std::string_view type, int split, int loads, std::string_view program) {
