@@ -260,7 +260,7 @@ bool Fuser::IsWorth(std::size_t map_at, std::size_t reader_at) const {
     }
     return true;
   }
-  if (IsWeightOfSoftmax(map_at) || IsTakenApart(map_at)) return true;
+  if (IsWeightOfSoftmax(map_at) || IsWeightOfSink(map_at, reader_at) || IsTakenApart(map_at)) return true;
   if (!only_reader && LosesItsNorm(map_at)) return false;
   if (!map.expensive) return true;
   return only_reader && reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1;
@@ -292,6 +292,20 @@ void Fuser::TakeIn(Taken take) {
   }
 }
 
+// The exponential of a sink over the largest of its row, which is added to the sum of the row's.
+bool Fuser::IsWeightOfSink(std::size_t map_at, std::size_t reader_at) const {
+  const Expr& weight = pieces_[map_at].value;
+  const auto& sum = pieces_[reader_at].fold;
+  if (!IsUnary(weight, UnaryOp::kExp) || !IsBinary(weight->operands[0], BinaryOp::kSub) || !sum ||
+      sum->op != ReduceOp::kSum || !IsBinary(sum->finish, BinaryOp::kAdd) ||
+      Readers(pieces_[map_at].buffer).size() != 1 || memory_.IsOutput(pieces_[map_at].buffer))
+    return false;
+  const Expr& largest = weight->operands[0]->operands[1];
+  const int maker = largest->kind == Expr::Kind::kLoad ? maker_[Id(memory_.Root(largest->buffer))] : -1;
+  return maker >= 0 && pieces_[Id(maker)].fold && pieces_[Id(maker)].fold->op == ReduceOp::kMax &&
+         IsBinary(pieces_[Id(maker)].fold->finish, BinaryOp::kMax);
+}
+
 // An exponential of what is over the largest of its row, which the sum of the row and what divides by that read: made
 // in both it is a softmax, as PyTorch's operator is.
 bool Fuser::IsWeightOfSoftmax(std::size_t map_at) const {
@@ -302,15 +316,16 @@ bool Fuser::IsWeightOfSoftmax(std::size_t map_at) const {
   if (over->kind != Expr::Kind::kBinary || over->binary != BinaryOp::kSub ||
       over->operands[1]->kind != Expr::Kind::kLoad)
     return false;
-  const auto is_plain_fold = [&](std::size_t at, ReduceOp op) {
-    return pieces_[at].fold && pieces_[at].fold->op == op && IsValue(pieces_[at].fold->finish, kIt);
+  const auto is_fold = [&](std::size_t at, ReduceOp op, BinaryOp with_sink) {
+    const auto& fold = pieces_[at].fold;
+    return fold && fold->op == op && (IsValue(fold->finish, kIt) || IsBinary(fold->finish, with_sink));
   };
   const int largest = maker_[Id(memory_.Root(over->operands[1]->buffer))], buffer = pieces_[map_at].buffer;
   const auto readers = Readers(buffer);
-  if (largest < 0 || !is_plain_fold(Id(largest), ReduceOp::kMax) || readers.size() != 2) return false;
+  if (largest < 0 || !is_fold(Id(largest), ReduceOp::kMax, BinaryOp::kMax) || readers.size() != 2) return false;
   const std::size_t sum = readers[0], end = readers[1];
-  return is_plain_fold(sum, ReduceOp::kSum) && pieces_[sum].fold->body->kind == Expr::Kind::kLoad && IsSimpleMap(end) &&
-         known_[end].count == known_[map_at].count && LoadsOf(end, buffer) == 1 &&
+  return is_fold(sum, ReduceOp::kSum, BinaryOp::kAdd) && pieces_[sum].fold->body->kind == Expr::Kind::kLoad &&
+         IsSimpleMap(end) && known_[end].count == known_[map_at].count && LoadsOf(end, buffer) == 1 &&
          LoadsOf(end, pieces_[sum].buffer) == 1;
 }
 

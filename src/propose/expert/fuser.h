@@ -61,6 +61,7 @@ class Fuser {
   bool IsWorth(std::size_t map_at, std::size_t reader_at) const;
   void TakeIn(Taken take);
   bool IsWeightOfSoftmax(std::size_t map_at) const;
+  bool IsWeightOfSink(std::size_t map_at, std::size_t reader_at) const;
   static bool FillsADevice(const Piece& piece);
   bool LosesItsNorm(std::size_t map_at) const;
   void InlineWhere(const std::function<bool(std::size_t map, std::size_t reader)>& worth);

@@ -21,15 +21,15 @@ struct Softmax {
   bool safe = false;
   Expr sink = {};  // over `space`, the same along its last dimension; null if there is none
 };
+std::optional<Softmax> SoftmaxWithSink(const Piece& norm);
 std::optional<Softmax> SoftmaxOf(const Piece& norm) {
   if (norm.statistics.size() != 2 || norm.axes != std::vector<int>{static_cast<int>(norm.space.size()) - 1})
     return std::nullopt;
   const Fold &most = *norm.statistics[0].fold, &sum = *norm.statistics[1].fold;
   const auto read = [](const Piece& statistic) { return Load(statistic.buffer, {Expr(0)}, ScalarType::kReal); };
   const Expr shifted = most.body - read(norm.statistics[0]), total = read(norm.statistics[1]);
-  if (most.op != ReduceOp::kMax || sum.op != ReduceOp::kSum || !IsValue(sum.finish, kIt) ||
-      !SameExpr(sum.body, Exp(shifted)))
-    return std::nullopt;
+  if (most.op != ReduceOp::kMax || sum.op != ReduceOp::kSum) return std::nullopt;
+  if (!IsValue(sum.finish, kIt) || !SameExpr(sum.body, Exp(shifted))) return SoftmaxWithSink(norm);
   const Expr it = Value(kIt, ScalarType::kReal), weight = Exp(shifted) / total;
   Softmax made{.buffer = norm.buffer, .space = norm.space, .of = most.body};
   if (IsValue(most.finish, kIt) && SameExpr(norm.value, weight)) return made;
@@ -37,6 +37,31 @@ std::optional<Softmax> SoftmaxOf(const Piece& norm) {
   if (SameExpr(most.finish, Select(Equal(it, -INFINITY), 0.0, it)) &&
       SameExpr(norm.value, Select(Equal(total, 0.0), 0.0, weight)))
     return made;
+  return std::nullopt;
+}
+
+// The weights exp(x - m) / (sum of exp(x - m) + exp(sink - m)), m the largest of the row and the sink.
+std::optional<Softmax> SoftmaxWithSink(const Piece& norm) {
+  const Fold &most = *norm.statistics[0].fold, &sum = *norm.statistics[1].fold;
+  const auto with = [](const Expr& expr, const Piece& statistic, const Expr& made) {
+    return ReplaceLoads(expr, [&](const ExprNode& load) { return load.buffer == statistic.buffer ? made : Expr(); });
+  };
+  const Expr largest = ReplaceValue(most.finish, kIt, Value(LetValue(0), ScalarType::kReal));
+  const Expr total =
+      with(ReplaceValue(sum.finish, kIt, Value(LetValue(1), ScalarType::kReal)), norm.statistics[0], largest);
+  const Expr weight = with(sum.body, norm.statistics[0], largest);
+  if (!IsBinary(largest, BinaryOp::kMax) || !IsBinary(total, BinaryOp::kAdd) ||
+      !SameExpr(weight, Exp(most.body - largest)) ||
+      !SameExpr(with(with(norm.value, norm.statistics[0], largest), norm.statistics[1], total), weight / total))
+    return std::nullopt;
+  for (const std::size_t i : {0, 1}) {
+    const Expr& sink = largest->operands[i];
+    if (!IsValue(largest->operands[1 - i], LetValue(0))) continue;
+    for (const std::size_t j : {0, 1}) {
+      if (IsValue(total->operands[j], LetValue(1)) && SameExpr(total->operands[1 - j], Exp(sink - largest)))
+        return Softmax{.buffer = norm.buffer, .space = norm.space, .of = most.body, .safe = true, .sink = sink};
+    }
+  }
   return std::nullopt;
 }
 

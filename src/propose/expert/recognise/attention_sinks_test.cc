@@ -69,6 +69,26 @@ TEST(AttentionSinksTest, WhatIsSubtractedFromARowBeforeChangesNothing) {
   EXPECT_NE(program.find(kWithSinks), std::string::npos) << program;
 }
 
+TEST(AttentionSinksTest, ASinkMayBeInTheSumOfARowAlone) {
+  std::string text = Sinks(
+      R"({"op": "aten.amax.default", "args": {"self": "%scores", "dim": [-1], "keepdim": true}, "outputs": ["top"]},
+  {"op": "aten.maximum.default", "args": {"self": "%top", "other": "%heads"}, "outputs": ["most"]},
+  {"op": "aten.sub.Tensor", "args": {"self": "%scores", "other": "%most"}, "outputs": ["over"]},
+  {"op": "aten.exp.default", "args": {"self": "%over"}, "outputs": ["weights"]},
+  {"op": "aten.sum.dim_IntList", "args": {"self": "%weights", "dim": [-1], "keepdim": true}, "outputs": ["sum"]},
+  {"op": "aten.sub.Tensor", "args": {"self": "%heads", "other": "%most"}, "outputs": ["under"]},
+  {"op": "aten.exp.default", "args": {"self": "%under"}, "outputs": ["part"]},
+  {"op": "aten.add.Tensor", "args": {"self": "%sum", "other": "%part"}, "outputs": ["total"]})",
+      R"({"op": "aten.div.Tensor", "args": {"self": "%weights", "other": "%total"}, "outputs": ["cut"]})");
+  const std::string softmax =
+      R"(  {"op": "aten._softmax.default", "args": {"self": "%c", "dim": -1, "half_to_float": false}, "outputs": ["p"]},
+)";
+  text.erase(text.find(softmax), softmax.size());
+  const std::string program = WrittenText(text);
+  EXPECT_NE(program.find("attention("), std::string::npos) << program;
+  EXPECT_NE(program.find("-> it * sigmoid(lse() - sink_view)"), std::string::npos) << program;
+}
+
 TEST(AttentionSinksTest, AColumnAmongTheCutOnesThatIsAScoreIsNoSink) {
   // The first key's probability is left out, and the sink's is multiplied with the last value.
   const std::string program = WrittenText(Sinks(
