@@ -86,6 +86,80 @@ void Fuser::GroupLogSums() {
   }
 }
 
+// Where a product with the exponentials of rows is divided by their sums, they are divided before it: then they are a
+// softmax.
+void Fuser::DivideWeights() {
+  for (std::size_t p = 0; p < pieces_.size(); ++p) {
+    if (!known_[p].alive || !IsProduct(pieces_[p]) || !pieces_[p].inside.empty()) continue;
+    for (const int read : std::vector<int>(known_[p].reads)) {
+      const int maker = maker_[Id(read)];
+      if (maker >= 0 && maker < static_cast<int>(p) && DivideWeights(p, Id(maker))) break;
+    }
+  }
+}
+
+// Whether `sum` is that of weights that the product reads. The sum takes the place of what made those, and what is made
+// of both that of the sum.
+bool Fuser::DivideWeights(std::size_t product, std::size_t sum) {
+  const Piece& row = pieces_[sum];
+  if (!row.fold || row.fold->op != ReduceOp::kSum || row.fold->over.size() != 1 || !row.statistics.empty() ||
+      row.fold->body->kind != Expr::Kind::kLoad || memory_.IsOutput(row.buffer) ||
+      Readers(row.buffer) != std::vector<std::size_t>{product})
+    return false;
+  const int weights = memory_.Root(row.fold->body->buffer), maker = maker_[Id(weights)];
+  if (maker < 0 || static_cast<std::size_t>(maker) >= sum || memory_.IsOutput(weights)) return false;
+  const auto at = static_cast<std::size_t>(maker);
+  const Piece& map = pieces_[at];
+  std::vector<IndexVar> elements = row.space;
+  elements.push_back(row.fold->over[0]);
+  const auto readers = Readers(weights);
+  if (!IsSimpleMap(at) || !IsUnary(map.value, UnaryOp::kExp) || readers.size() != 2 ||
+      std::find(readers.begin(), readers.end(), product) == readers.end() ||
+      memory_.Position(*row.fold->body) != OwnPosition(elements) || map.space.empty() ||
+      map.space.back().extent != row.fold->over[0].extent)
+    return false;
+  // Each row of the product is divided by the sum of the row that it reads.
+  const std::int64_t columns = map.space.back().extent;
+  std::optional<Affine> read;
+  for (const FlatLoad& load : memory_.Loads(pieces_[product].fold->body)) {
+    if (load.buffer != weights) continue;
+    if (read || !load.position) return false;
+    read = load.position;
+  }
+  const IndexVar over = pieces_[product].fold->over[0];
+  if (!read || read->of(over) != 1) return false;
+  read->coefficient.erase(over.id);
+  Piece changed = pieces_[product];
+  bool fits = true;
+  changed.fold->finish = Rewrite(changed.fold->finish, [&](const Expr& e) -> Expr {
+    if (!IsBinary(e, BinaryOp::kDiv) || !IsValue(e->operands[0], kIt) || !LoadsBuffer(e->operands[1], row.buffer) ||
+        e->operands[1]->kind != Expr::Kind::kLoad)
+      return {};
+    const auto position = memory_.Position(*e->operands[1]);
+    fits &= position && Combine(Affine{}, *position, columns) == *read;
+    return Value({NamedValue::Kind::kText, 0}, ScalarType::kReal);
+  });
+  if (!fits || UsesValue(changed.fold->finish, kIt) || LoadsBuffer(changed.fold->finish, row.buffer)) return false;
+  changed.fold->finish =
+      ReplaceValue(changed.fold->finish, {NamedValue::Kind::kText, 0}, Value(kIt, ScalarType::kReal));
+  auto summed = Inlined(at, row);
+  if (!summed) return false;
+  EachExpr(std::as_const(*summed), [&](const Expr& expr) {
+    for (const FlatLoad& load : memory_.Loads(expr)) fits &= maker_[Id(load.buffer)] < maker;
+  });
+  if (!fits) return false;
+  Piece divided = map;
+  const std::vector<IndexVar> rows(map.space.begin(), map.space.end() - 1);
+  divided.value = map.value / Load(row.buffer, {ToExpr(OwnPosition(rows), rows)}, ScalarType::kReal);
+  maker_[Id(row.buffer)] = maker;
+  maker_[Id(weights)] = static_cast<int>(sum);
+  pieces_[at] = std::move(*summed);
+  pieces_[sum] = std::move(divided);
+  pieces_[product] = std::move(changed);
+  for (const std::size_t one : {at, sum, product}) Learn(one);
+  return true;
+}
+
 // A product of what a norm made of a product, both read by nobody else; or of what a map made of that with a column
 // more. Whether the norm is a softmax, and the column a sink, is for the recogniser to see.
 void Fuser::GroupAttention() {

@@ -98,6 +98,8 @@ class Fuser {
   void GroupLogSums();
   bool IsTakenApart(std::size_t scores) const;
   std::optional<int> BufferOfScores() const;
+  void DivideWeights();
+  bool DivideWeights(std::size_t product, std::size_t sum);
   void GroupAttention();
   void GroupMove(std::size_t attention);
   bool GoesTogether(std::size_t at) const;

@@ -69,24 +69,62 @@ TEST(AttentionSinksTest, WhatIsSubtractedFromARowBeforeChangesNothing) {
   EXPECT_NE(program.find(kWithSinks), std::string::npos) << program;
 }
 
-TEST(AttentionSinksTest, ASinkMayBeInTheSumOfARowAlone) {
-  std::string text = Sinks(
-      R"({"op": "aten.amax.default", "args": {"self": "%scores", "dim": [-1], "keepdim": true}, "outputs": ["top"]},
+// Without the operator: `row` makes `most` and `total` of the scores, and `end` the result, of `weights` and `whole`,
+// their product with the values.
+std::string InSteps(std::string_view row, std::string_view cut, std::string_view end) {
+  std::string text = Sinks(row, cut);
+  const auto replace = [&](std::string_view what, std::string_view with) {
+    text.replace(text.find(what), what.size(), with);
+  };
+  replace(
+      R"(  {"op": "aten._softmax.default", "args": {"self": "%c", "dim": -1, "half_to_float": false}, "outputs": ["p"]},
+)",
+      "");
+  if (end.empty()) return text;
+  replace(R"("size": [2, 6, 32, 64]}, "outputs": ["y"]})", R"("size": [2, 6, 32, 64]}, "outputs": ["whole"]},
+  )" + std::string(end));
+  return text;
+}
+
+constexpr std::string_view kSinkInSum =
+    R"({"op": "aten.amax.default", "args": {"self": "%scores", "dim": [-1], "keepdim": true}, "outputs": ["top"]},
   {"op": "aten.maximum.default", "args": {"self": "%top", "other": "%heads"}, "outputs": ["most"]},
   {"op": "aten.sub.Tensor", "args": {"self": "%scores", "other": "%most"}, "outputs": ["over"]},
   {"op": "aten.exp.default", "args": {"self": "%over"}, "outputs": ["weights"]},
   {"op": "aten.sum.dim_IntList", "args": {"self": "%weights", "dim": [-1], "keepdim": true}, "outputs": ["sum"]},
   {"op": "aten.sub.Tensor", "args": {"self": "%heads", "other": "%most"}, "outputs": ["under"]},
   {"op": "aten.exp.default", "args": {"self": "%under"}, "outputs": ["part"]},
-  {"op": "aten.add.Tensor", "args": {"self": "%sum", "other": "%part"}, "outputs": ["total"]})",
-      R"({"op": "aten.div.Tensor", "args": {"self": "%weights", "other": "%total"}, "outputs": ["cut"]})");
-  const std::string softmax =
-      R"(  {"op": "aten._softmax.default", "args": {"self": "%c", "dim": -1, "half_to_float": false}, "outputs": ["p"]},
-)";
-  text.erase(text.find(softmax), softmax.size());
-  const std::string program = WrittenText(text);
-  EXPECT_NE(program.find("attention("), std::string::npos) << program;
-  EXPECT_NE(program.find("-> it * sigmoid(lse() - sink_view)"), std::string::npos) << program;
+  {"op": "aten.add.Tensor", "args": {"self": "%sum", "other": "%part"}, "outputs": ["total"]})";
+constexpr std::string_view kAsTheyAre =
+    R"({"op": "aten.clone.default", "args": {"self": "%weights"}, "outputs": ["cut"]})";
+constexpr std::string_view kDividedAfter =
+    R"({"op": "aten.div.Tensor", "args": {"self": "%whole", "other": "%total"}, "outputs": ["y"]})";
+
+TEST(AttentionSinksTest, ASinkMayBeInTheSumOfARowAlone) {
+  for (const bool after : {false, true}) {
+    const std::string program =
+        after ? WrittenText(InSteps(kSinkInSum, kAsTheyAre, kDividedAfter))
+              : WrittenText(InSteps(
+                    kSinkInSum,
+                    R"({"op": "aten.div.Tensor", "args": {"self": "%weights", "other": "%total"}, "outputs": ["cut"]})",
+                    ""));
+    EXPECT_NE(program.find("= attention("), std::string::npos) << program;
+    EXPECT_NE(program.find("by {safe: 1}"), std::string::npos) << program;
+    EXPECT_NE(program.find("-> it * sigmoid(lse() - sink_view)"), std::string::npos) << program;
+    EXPECT_EQ(program.find("exp("), std::string::npos) << program;
+  }
+}
+
+TEST(AttentionSinksTest, WeightsMayBeDividedByTheirSumBehindTheValues) {
+  constexpr std::string_view kRow =
+      R"({"op": "aten.amax.default", "args": {"self": "%scores", "dim": [-1], "keepdim": true}, "outputs": ["most"]},
+  {"op": "aten.sub.Tensor", "args": {"self": "%scores", "other": "%most"}, "outputs": ["over"]},
+  {"op": "aten.exp.default", "args": {"self": "%over"}, "outputs": ["weights"]},
+  {"op": "aten.sum.dim_IntList", "args": {"self": "%weights", "dim": [-1], "keepdim": true}, "outputs": ["total"]})";
+  const std::string program = WrittenText(InSteps(kRow, kAsTheyAre, kDividedAfter));
+  EXPECT_NE(program.find("= attention("), std::string::npos) << program;
+  EXPECT_EQ(program.find("exp("), std::string::npos) << program;
+  EXPECT_EQ(program.find("sigmoid("), std::string::npos) << program;
 }
 
 TEST(AttentionSinksTest, AColumnAmongTheCutOnesThatIsAScoreIsNoSink) {
