@@ -161,7 +161,8 @@ bool Fuser::DivideWeights(std::size_t product, std::size_t sum) {
 }
 
 // A product of what a norm made of a product, both read by nobody else; or of what a map made of that with a column
-// more. Whether the norm is a softmax, and the column a sink, is for the recogniser to see.
+// more; and the logarithm of the sum of a row's exponentials beside it. Whether the norm is a softmax, the column a
+// sink and the rows the same is for the recogniser to see.
 void Fuser::GroupAttention() {
   const auto only = [&](int buffer, std::size_t reader) -> std::optional<std::size_t> {
     const int maker = maker_[Id(buffer)];
@@ -187,6 +188,20 @@ void Fuser::GroupAttention() {
     }
     return std::nullopt;
   };
+  // The product that a norm reads and the logarithm of a row's sum, which nobody but the end of `reader` reads.
+  const auto with_log_sum = [&](std::size_t norm,
+                                std::size_t reader) -> std::optional<std::pair<std::size_t, std::size_t>> {
+    for (const int read : known_[norm].reads) {
+      const int maker = maker_[Id(read)];
+      if (maker < 0 || memory_.IsOutput(read) || !IsProduct(pieces_[Id(maker)])) continue;
+      auto readers = Readers(read);
+      std::erase(readers, norm);
+      if (readers.size() != 1 || !pieces_[readers[0]].fold || !EndOfLogSum(pieces_[readers[0]])) continue;
+      const int made = pieces_[readers[0]].buffer;
+      if (only(made, reader) && !LoadsBuffer(pieces_[reader].fold->body, made)) return std::pair(Id(maker), readers[0]);
+    }
+    return std::nullopt;
+  };
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     if (!known_[i].alive || !IsProduct(pieces_[i])) continue;
     for (const int read : std::vector<int>(known_[i].reads)) {
@@ -197,6 +212,8 @@ void Fuser::GroupAttention() {
         inside = {*product, *norm};
       } else if (const auto map = column_more(*norm)) {
         inside = {*product_of(*map), *map, *norm};
+      } else if (const auto both = with_log_sum(*norm, i)) {
+        inside = {both->first, both->second, *norm};
       }
       if (inside.empty()) continue;
       for (const std::size_t part : inside) pieces_[i].inside.push_back(pieces_[part]);

@@ -19,7 +19,8 @@ struct Softmax {
   std::vector<IndexVar> space;
   Expr of;
   bool safe = false;
-  Expr sink = {};  // over `space`, the same along its last dimension; null if there is none
+  Expr sink = {};                        // over `space`, the same along its last dimension; null if there is none
+  std::optional<Piece> of_log_sum = {};  // a map of the logarithm of a row's sum that the end reads
 };
 std::optional<Softmax> SoftmaxWithSink(const Piece& norm);
 std::optional<Softmax> SoftmaxOf(const Piece& norm) {
@@ -122,6 +123,34 @@ std::optional<std::pair<Softmax, Piece>> WithoutSink(const Memory& memory, const
   return fits ? std::optional(std::pair(std::move(made), std::move(cut))) : std::nullopt;
 }
 
+// What `sum` makes of the logarithm of the sum of a row's exponentials, as a map of that; nothing if it is not of the
+// rows of the softmax.
+std::optional<Piece> OfLogSum(const Memory& memory, const Softmax& softmax, const Piece& sum) {
+  std::vector<IndexVar> elements = sum.space;
+  elements.insert(elements.end(), sum.fold->over.begin(), sum.fold->over.end());
+  const auto of = ElementOver(memory, softmax.space, softmax.of, elements);
+  const auto end = EndOfLogSum(sum);
+  if (!of || !end || !SameExpr(memory.Flat(*of), memory.Flat(sum.fold->body))) return std::nullopt;
+  Piece made;
+  made.buffer = sum.buffer;
+  made.space = sum.space;
+  made.value = ReplaceValue(*end, kIt, Value(kLogSum, ScalarType::kReal));
+  return made;
+}
+
+// The end of `outer` with that where it reads it, in each row that of its own.
+std::optional<Expr> WithOwnLogSum(const Memory& memory, const Piece& outer, const Piece& of_log_sum) {
+  const std::vector<IndexVar> rows(outer.space.begin(), outer.space.end() - 1);
+  bool fits = ElementCount(Extents(rows)) == ElementCount(Extents(of_log_sum.space));
+  Expr end = ReplaceLoads(outer.fold->finish, [&](const ExprNode& load) -> Expr {
+    if (memory.Root(load.buffer) != of_log_sum.buffer) return {};
+    const auto element = ElementAt(memory, of_log_sum, load);
+    fits &= element && memory.Position(load) == OwnPosition(rows);
+    return element.value_or(Expr());
+  });
+  return fits ? std::optional(std::move(end)) : std::nullopt;
+}
+
 // The score with what it reads of places of queries and keys alone made of them: no kernel has to write that.
 Expr MadeOfPlaces(const Memory& memory, const Expr& score, const IndexVar& query, const IndexVar& key) {
   return Simplify(ReplaceLoads(score, [&](const ExprNode& load) -> Expr {
@@ -200,6 +229,11 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   });
   if (!own) return std::nullopt;
   Expr end = outer.fold->finish;
+  if (softmax.of_log_sum) {
+    auto with = WithOwnLogSum(memory, outer, *softmax.of_log_sum);
+    if (!with) return std::nullopt;
+    end = std::move(*with);
+  }
   if (softmax.sink) {
     const auto sink = ElementOver(memory, softmax.space, softmax.sink, at);
     if (!sink) return std::nullopt;
@@ -251,7 +285,10 @@ std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piec
   if (!weights) return std::nullopt;
   Softmax softmax = std::move(*weights);
   Piece scores = outer.inside[0];
-  if (outer.inside.size() == 3) {
+  if (outer.inside.size() == 3 && outer.inside[1].fold) {
+    softmax.of_log_sum = OfLogSum(names.memory(), softmax, outer.inside[1]);
+    if (!softmax.of_log_sum) return std::nullopt;
+  } else if (outer.inside.size() == 3) {
     auto without = WithoutSink(names.memory(), softmax, outer.inside[1], scores, outer);
     if (!without) return std::nullopt;
     softmax = std::move(without->first);

@@ -127,6 +127,25 @@ TEST(AttentionSinksTest, WeightsMayBeDividedByTheirSumBehindTheValues) {
   EXPECT_EQ(program.find("sigmoid("), std::string::npos) << program;
 }
 
+// As a kernel that gives the logarithm of the sum beside its result is corrected.
+TEST(AttentionSinksTest, TheLogarithmOfTheRowsOwnSumIsMadeByTheKernel) {
+  const auto corrected = [](std::string_view of) {
+    return WrittenText(InSteps(
+        R"({"op": "aten._softmax.default", "args": {"self": "%scores", "dim": -1, "half_to_float": false}, "outputs": ["cut"]})",
+        R"({"op": "aten.logsumexp.default", "args": {"self": ")" + std::string(of) +
+            R"(", "dim": [-1], "keepdim": true}, "outputs": ["lse"]},
+  {"op": "aten.sub.Tensor", "args": {"self": "%lse", "other": "%heads"}, "outputs": ["over"]},
+  {"op": "aten.sigmoid.default", "args": {"self": "%over"}, "outputs": ["part"]})",
+        R"({"op": "aten.mul.Tensor", "args": {"self": "%whole", "other": "%part"}, "outputs": ["y"]})"));
+  };
+  const std::string program = corrected("%scores");
+  EXPECT_NE(program.find("let score = it * 0.125\n  -> it * sigmoid(lse() - sink_view)\n"), std::string::npos)
+      << program;
+  EXPECT_EQ(program.find("reduce"), std::string::npos) << program;
+  // Of other rows it is a value of its own.
+  EXPECT_EQ(corrected("%products").find("lse()"), std::string::npos) << corrected("%products");
+}
+
 TEST(AttentionSinksTest, AColumnAmongTheCutOnesThatIsAScoreIsNoSink) {
   // The first key's probability is left out, and the sink's is multiplied with the last value.
   const std::string program = WrittenText(Sinks(
