@@ -50,9 +50,13 @@ std::optional<std::string> CheckEach(const Kernel& kernel, const Setting& value)
 int BlocksOf(std::int64_t each, bool stays) { return each == 16 ? (stays ? 3 : 2) : 4; }
 // Blocks that wait for each other all have to run: a few multiprocessors may be busy.
 std::int64_t MostTeam(const Kernel& kernel) {
+  constexpr std::int64_t kCounts = 11 << 10;  // bytes of a block's shared memory beside a tile
   const std::int64_t each = IntSetting(kernel, "each");
-  return std::min<std::int64_t>(TilesOf(kernel, each),
-                                kernel.device->multiprocessors * 17 / 20 * BlocksOf(each, false));
+  const std::int64_t bytes = kThreads * each * (HasWideKey(kernel) ? 12 : 8) + kCounts;
+  const MultiprocessorLimits& limits = kernel.device->limits;
+  const std::int64_t blocks =
+      std::clamp<std::int64_t>(limits.shared_bytes / (bytes + limits.reserved_shared_bytes), 1, BlocksOf(each, false));
+  return std::min<std::int64_t>(TilesOf(kernel, each), kernel.device->multiprocessors * 17 / 20 * blocks);
 }
 std::vector<Setting> TeamValues(const Kernel& kernel) {
   constexpr std::int64_t kBlocks = 2;  // of a multiprocessor
