@@ -372,15 +372,11 @@ std::string FoldWriter::TargetAddress() const {
 }
 
 void FoldWriter::StoreElements(const Expr& result) {
-  std::vector<Expr> values = {result};
-  for (const auto& one : kernel_.also) {
-    if (!one.of_row) values.push_back(one.value);
-  }
+  const std::vector<int> targets = ElementTargetsOf(kernel_);
+  std::vector<Expr> values = ElementsOf(kernel_);
+  values[0] = result;
   LoadPacks(values);
-  StoreElement(kernel_.target, result);
-  for (const auto& one : kernel_.also) {
-    if (!one.of_row) StoreElement(one.target, one.value);
-  }
+  for (std::size_t t = 0; t < targets.size(); ++t) StoreElement(targets[t], values[t]);
 }
 
 void FoldWriter::StoreElement(int target, const Expr& result) {

@@ -74,6 +74,13 @@ class CudaProgramTest : public ::testing::Test {
     EXPECT_NE(program, nullptr) << ToString(std::get<dsl::Complaint>(lowered));
     return program ? Build(*program) : cuda::BuiltPlan{};
   }
+  static void ExpectLaunchesWithoutSpills(const std::string& text, std::size_t launches) {
+    SCOPED_TRACE(text);
+    const auto built = BuiltOf(text);
+    EXPECT_EQ(built.launches.size(), launches);
+    for (const auto& launch : built.launches)
+      EXPECT_EQ(launch.spill_load_bytes + launch.spill_store_bytes, 0) << launch.name;
+  }
 
   std::unique_ptr<TempDirectory> folder_;
 };

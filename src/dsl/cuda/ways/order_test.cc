@@ -99,14 +99,7 @@ using OrderWaysTest = testing::CudaProgramTest;
 using OrderWaysOnDeviceTest = testing::ProgramOnDeviceTest;
 
 TEST_F(OrderWaysTest, EveryCaseCompilesWithoutSpills) {
-  for (const Case& one : kCases) {
-    const std::string text = Text(one);
-    SCOPED_TRACE(text);
-    const auto built = BuiltOf(text);
-    EXPECT_EQ(built.launches.size(), one.launches);
-    for (const auto& launch : built.launches)
-      EXPECT_EQ(launch.spill_load_bytes + launch.spill_store_bytes, 0) << launch.name;
-  }
+  for (const Case& one : kCases) ExpectLaunchesWithoutSpills(Text(one), one.launches);
 }
 
 TEST_F(OrderWaysTest, RadixIsForMoreThanIsSortedInSharedMemory) {

@@ -37,13 +37,7 @@ using CudaScanTest = testing::CudaProgramTest;
 using CudaScanOnDeviceTest = testing::ProgramOnDeviceTest;
 
 TEST_F(CudaScanTest, EveryCaseCompilesWithoutSpills) {
-  for (const Case& one : kCases) {
-    SCOPED_TRACE(Text(one));
-    const auto built = BuiltOf(Text(one));
-    EXPECT_EQ(built.launches.size(), one.launches);
-    for (const auto& launch : built.launches)
-      EXPECT_EQ(launch.spill_load_bytes + launch.spill_store_bytes, 0) << launch.name;
-  }
+  for (const Case& one : kCases) ExpectLaunchesWithoutSpills(Text(one), one.launches);
 }
 
 TEST_F(CudaScanTest, FewLongRowsAreSplit) {
