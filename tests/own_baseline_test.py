@@ -145,7 +145,7 @@ class OwnBaselines(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         line = next(line for line in done.stdout.splitlines() if line.strip().startswith("wrong.py"))
         self.assertIn("; wrong: output[", line)
-        self.assertNotIn("times as fast", line)
+        self.assertNotIn("than it", line)
 
     def test_a_search_goes_by_it(self):
         done = self.hone("optimize", "model.py", "--budget", "2", "--time", "0", "--baseline", "right.py", "--json", "--store", "s.db")

@@ -39,6 +39,7 @@ FAMILIES = {
     "selective_log_probs": ["matmul_reduce", "nest"],
     "shifted_loss": ["nest", "matmul_reduce", "nest", "reduce"],
     "sinks": ["attention"],
+    "windows": ["matmul", "nest", "attention", "matmul"],
 }
 GROUPED = "moe_"  # their products need a PyTorch that has torch._grouped_mm
 

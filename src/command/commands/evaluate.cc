@@ -114,8 +114,7 @@ std::string Describe(const Evaluation& evaluation) {
     if (timing->prepare_us > 1) text += fmt::format("  prepare   {}, once\n", Time(timing->prepare_us));
     for (const Comparison& one : timing->against) {
       text += fmt::format("  {:<9} {}{}{}\n", one.baseline, Time(one.baseline_warm.median_us),
-                          one.speedup ? fmt::format(": {:.3g} times as fast", *one.speedup) : "",
-                          ComparisonText(*timing, one));
+                          one.speedup ? ": " + SpeedWords(*one.speedup, "it") : "", ComparisonText(*timing, one));
     }
   }
   for (const std::string& line : evaluation.how->certificate) text += fmt::format("  certified {}\n", line);

@@ -26,24 +26,34 @@ std::optional<std::vector<IndexVar>> Apart(const IndexVar& var, std::int64_t ste
   return parts;
 }
 
+// The product with its batches, with which both its factors vary, apart where `strides` end; with them `position` goes.
+std::optional<Piece> WithBatchesApart(const Memory& memory, const Piece& product, const Affine& position,
+                                      const std::vector<std::int64_t>& strides) {
+  const auto loads = memory.Loads(product.fold->body);
+  const auto is_batch = [&](const IndexVar& var) {
+    return std::all_of(loads.begin(), loads.end(),
+                       [&](const auto& l) { return l.position && l.position->of(var) > 0; });
+  };
+  std::vector<IndexVar> space;
+  for (const IndexVar& var : product.space) {
+    const auto parts = is_batch(var) ? Apart(var, position.of(var), strides) : std::vector{NewIndex(var.extent)};
+    if (!parts) return std::nullopt;
+    space.insert(space.end(), parts->begin(), parts->end());
+  }
+  return space.size() > product.space.size() ? OverSpace(product, space) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Piece> WithBatchesOf(const Memory& memory, const Piece& map, const Piece& product) {
   const auto loads = memory.Loads(product.fold->body);
   const auto read = std::find_if(loads.begin(), loads.end(), [&](const auto& l) { return l.buffer == map.buffer; });
   if (read == loads.end()) return std::nullopt;
-  const auto is_batch = [&](const IndexVar& var) {
-    return std::all_of(loads.begin(), loads.end(),
-                       [&](const auto& l) { return l.position && l.position->of(var) > 0; });
-  };
-  const auto strides = DenseStrides(Extents(map.space));
-  std::vector<IndexVar> space;
-  for (const IndexVar& var : product.space) {
-    const auto parts = is_batch(var) ? Apart(var, read->position->of(var), strides) : std::vector{NewIndex(var.extent)};
-    if (!parts) return std::nullopt;
-    space.insert(space.end(), parts->begin(), parts->end());
-  }
-  return space.size() > product.space.size() ? OverSpace(product, space) : std::nullopt;
+  return WithBatchesApart(memory, product, *read->position, DenseStrides(Extents(map.space)));
+}
+
+std::optional<Piece> WithBatchesOfReader(const Memory& memory, const Piece& product, const Piece& map) {
+  return WithBatchesApart(memory, product, OwnPosition(product.space), DenseStrides(Extents(map.space)));
 }
 
 std::optional<Piece> WithDimensionsOf(const Memory& memory, const Piece& map, const Piece& reader) {

@@ -384,23 +384,29 @@ void Fuser::EndNests() {
   }
 }
 
+// Batches that a product has as one dimension and its reader as several, masks of windows being a few that repeat,
+// become several.
 void Fuser::FuseEpilogue(std::size_t producer_at, std::size_t map_at) {
-  const Piece& producer = pieces_[producer_at];
   const Piece& map = pieces_[map_at];
-  if (!known_[map_at].plain || ElementCount(Extents(producer.space)) != ElementCount(Extents(map.space))) return;
+  Piece fused = pieces_[producer_at];
+  if (!known_[map_at].plain || ElementCount(Extents(fused.space)) != ElementCount(Extents(map.space))) return;
   const Affine own = OwnPosition(map.space);
   for (const auto& load : memory_.Loads(map.value)) {
-    if (load.buffer == producer.buffer && load.position != own) return;
+    if (load.buffer == fused.buffer && load.position != own) return;
   }
-  const auto element = ElementAt(memory_, map, OwnPosition(producer.space), producer.space);
+  auto element = ElementAt(memory_, map, OwnPosition(fused.space), fused.space);
+  if (!element && IsProduct(fused)) {
+    auto apart = WithBatchesOfReader(memory_, fused, map);
+    if (!apart) return;
+    fused = std::move(*apart);
+    element = ElementAt(memory_, map, OwnPosition(fused.space), fused.space);
+  }
   if (!element) return;
-  const Expr before = producer.fold ? producer.fold->finish : producer.value;
-  Expr end = ReplaceLoads(
-      *element, [&](const ExprNode& load) { return memory_.Root(load.buffer) == producer.buffer ? before : Expr(); });
+  Expr& end = fused.fold ? fused.fold->finish : fused.value;
+  end = ReplaceLoads(*element,
+                     [&](const ExprNode& load) { return memory_.Root(load.buffer) == fused.buffer ? end : Expr(); });
   if (TreeSize(end) > kLongestExpression) return;
-  Piece fused = producer;
   fused.buffer = map.buffer;
-  (fused.fold ? fused.fold->finish : fused.value) = std::move(end);
   Kill(producer_at);
   pieces_[map_at] = std::move(fused);
   Learn(map_at);

@@ -11,7 +11,7 @@
 //   orders.cc    maps of elements in order   sums.cc  sums over the columns of products
 //   batches.cc   batches of products, and rows of other readers, in dimensions of maps
 //   weights.cc   products of few rows with numbers of few bits
-//   scales.cc    scales of reals of 8 bits go behind their products
+//   scales.cc    scales go behind their products
 //   hidden_keys.h  which keys a score of attention hides by their places
 //   writer.h     pieces become statements of the language
 #pragma once
@@ -165,6 +165,9 @@ std::optional<WithWeights> WithStoredWeights(const Memory& memory, const Piece& 
 // is none, or scales vary along the sum.
 std::optional<WithWeights> WithScalesBehind(const Memory& memory, const Piece& product,
                                             const std::function<const Piece*(int buffer)>& map);
+// The same for numbers that maps multiplied factors with, or divided them by.
+std::optional<WithWeights> WithNumbersBehind(const Memory& memory, const Piece& product,
+                                             const std::function<const Piece*(int buffer)>& map);
 
 // The map's element, with what stands in order at its place as kIt and nothing else of where that is; `places` is the
 // piece that makes the places in order, with the ranks inside, over the same dimensions. Nothing if it is no such map.
@@ -179,6 +182,8 @@ std::optional<Piece> ReadAt(const Piece& piece, const Affine& position, const st
 // The product over more dimensions: its batches, with which both its factors vary, end where dimensions of the map do
 // that it reads; nothing if they do so already, or cannot.
 std::optional<Piece> WithBatchesOf(const Memory& memory, const Piece& map, const Piece& product);
+// The same where dimensions of a map do that reads the product.
+std::optional<Piece> WithBatchesOfReader(const Memory& memory, const Piece& product, const Piece& map);
 // The reader of a map over more dimensions, which end where the map's do; nothing if they do so already, or cannot.
 std::optional<Piece> WithDimensionsOf(const Memory& memory, const Piece& map, const Piece& reader);
 

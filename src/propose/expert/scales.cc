@@ -1,7 +1,9 @@
-// Products of reals of 8 bits whose scales were applied before, in more bits: (x.to(f32) * sx) @ (w.to(f32) * sw).t().
-// A scale of a row, of a column or of all is the same for every term of a sum, so it goes behind the sum; then the
-// product reads the 8 bits as they lie, and tensor cores multiply them exactly.
+// Products whose factors were scaled before. A scale that is the same for every term of a sum goes behind the sum. Of
+// reals of 8 bits, those of a row, of a column or of all that were applied in more bits, (x.to(f32) * sx) @
+// (w.to(f32) * sw).t(): then the product reads the 8 bits as they lie, and tensor cores multiply them exactly. Of
+// others a number, as of queries before they meet their keys: then nothing is written for it.
 #include <algorithm>
+#include <cmath>
 
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
@@ -43,7 +45,43 @@ class ScaledLoad {
   const std::vector<IndexVar>& over_;
 };
 
+// x of x * c and x / c, and the number that it is scaled by; what overflows with that behind the sum does so before.
+std::optional<std::pair<Expr, Expr>> ScaledByNumber(const Expr& e) {
+  constexpr double kMost = 1024;
+  for (const BinaryOp op : {BinaryOp::kMul, BinaryOp::kDiv}) {
+    if (!IsBinary(e, op) || e->operands[1]->kind != Expr::Kind::kConst || e->operands[0]->kind != Expr::Kind::kLoad)
+      continue;
+    const double number = std::abs(NumberOf(*e->operands[1]));
+    if (number < 1 / kMost || number == 1 || number > kMost) continue;
+    const Expr it = Value(kIt, ScalarType::kReal);
+    return std::pair(e->operands[0], op == BinaryOp::kMul ? it * e->operands[1] : it / e->operands[1]);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<WithWeights> WithNumbersBehind(const Memory& memory, const Piece& product,
+                                             const std::function<const Piece*(int buffer)>& map) {
+  WithWeights made{product, {}};
+  Fold& fold = *made.piece.fold;
+  if (!IsBinary(fold.body, BinaryOp::kMul)) return std::nullopt;
+  std::vector<Expr> factors = fold.body->operands;
+  Expr behind = Value(kIt, ScalarType::kReal);
+  for (Expr& factor : factors) {
+    const Piece* before = factor->kind == Expr::Kind::kLoad ? map(memory.Root(factor->buffer)) : nullptr;
+    const auto element = before != nullptr ? ElementAt(memory, *before, *factor) : std::nullopt;
+    const auto scaled = element ? ScaledByNumber(*element) : std::nullopt;
+    if (!scaled) continue;
+    made.maps.push_back(before->buffer);
+    factor = scaled->first;
+    behind = ReplaceValue(scaled->second, kIt, behind);
+  }
+  if (made.maps.empty()) return std::nullopt;
+  fold.body = factors[0] * factors[1];
+  fold.finish = Simplify(ReplaceValue(fold.finish, kIt, behind));
+  return IsPlain(memory, made.piece) ? std::optional(std::move(made)) : std::nullopt;
+}
 
 std::optional<WithWeights> WithScalesBehind(const Memory& memory, const Piece& product,
                                             const std::function<const Piece*(int buffer)>& map) {

@@ -48,7 +48,8 @@ std::optional<std::string> CheckEach(const Kernel& kernel, const Setting& value)
 // Of a multiprocessor, as registers allow without spills. A million f32 take 102 us by two blocks and 117 by three,
 // rows that stay in shared memory 119 and 112 (one H100, 2026-11-27).
 int BlocksOf(std::int64_t each, bool stays) { return each == 16 ? (stays ? 3 : 2) : 4; }
-// Blocks that wait for each other all have to run: a few multiprocessors may be busy.
+// Blocks that wait for each other all have to run: a few multiprocessors may be busy. No more than four: a million f32
+// are 256 tiles of 16 elements a thread, for which two blocks of each of 128 multiprocessors are enough.
 std::int64_t MostTeam(const Kernel& kernel) {
   constexpr std::int64_t kCounts = 11 << 10;  // bytes of a block's shared memory beside a tile
   const std::int64_t each = IntSetting(kernel, "each");
@@ -56,7 +57,7 @@ std::int64_t MostTeam(const Kernel& kernel) {
   const MultiprocessorLimits& limits = kernel.device->limits;
   const std::int64_t blocks =
       std::clamp<std::int64_t>(limits.shared_bytes / (bytes + limits.reserved_shared_bytes), 1, BlocksOf(each, false));
-  return std::min<std::int64_t>(TilesOf(kernel, each), kernel.device->multiprocessors * 17 / 20 * blocks);
+  return std::min<std::int64_t>(TilesOf(kernel, each), std::max(kernel.device->multiprocessors - 4, 1) * blocks);
 }
 std::vector<Setting> TeamValues(const Kernel& kernel) {
   constexpr std::int64_t kBlocks = 2;  // of a multiprocessor

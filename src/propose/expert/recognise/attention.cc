@@ -315,6 +315,13 @@ std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piec
   if (apart) {
     if (auto statement = read(*scores_apart, *outer_apart)) return statement;
   }
+  // Or that the scores alone have as several, with masks that a few of them share.
+  batches.clear();
+  for (std::size_t d = 0; d + 1 < scores.space.size(); ++d) batches.push_back(NewIndex(scores.space[d].extent));
+  batches.push_back(NewIndex(outer.space.back().extent));
+  if (auto as_scores = OverSpace(outer, batches)) {
+    if (auto statement = read(scores, *as_scores)) return statement;
+  }
   // Or that one operator saw as one dimension and the other as two.
   MergeDimensions(names.memory(), scores);
   MergeDimensions(names.memory(), outer);

@@ -355,5 +355,29 @@ TEST(AttentionTest, AQueryThatSeesNoKeySeesAllThatHaveTheSameScore) {
   EXPECT_EQ(rows, "\n  let score = select(and(key() <= query(), padding), it * 0.125, -1e+38)\n");
 }
 
+// Windows of 16 places, 3 heads of 32; of the 8 windows of a batch's two images, 4 have a mask each.
+constexpr char kWindows[] = R"({"hone_problem": 1, "name": "windows", "tensors": [
+  {"name": "q", "shape": [8, 3, 16, 32], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "k", "shape": [8, 3, 16, 32], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "v", "shape": [8, 3, 16, 32], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "mask", "shape": [4, 1, 16, 16], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "y", "shape": [8, 3, 16, 32], "dtype": "bf16", "role": "output"}],
+ "graph": [{"op": "aten.mul.Tensor", "args": {"self": "%q", "other": 0.125}, "outputs": ["scaled"]},
+  {"op": "aten.transpose.int", "args": {"self": "%k", "dim0": -2, "dim1": -1}, "outputs": ["kt"]},
+  {"op": "aten.matmul.default", "args": {"self": "%scaled", "other": "%kt"}, "outputs": ["scores"]},
+  {"op": "aten.view.default", "args": {"self": "%scores", "size": [2, 4, 3, 16, 16]}, "outputs": ["apart"]},
+  {"op": "aten.add.Tensor", "args": {"self": "%apart", "other": "%mask"}, "outputs": ["masked"]},
+  {"op": "aten.view.default", "args": {"self": "%masked", "size": [8, 3, 16, 16]}, "outputs": ["together"]},
+  {"op": "aten._softmax.default", "args": {"self": "%together", "dim": -1, "half_to_float": false}, "outputs": ["weights"]},
+  {"op": "aten.matmul.default", "args": {"self": "%weights", "other": "%v"}, "outputs": ["y"]}]})";
+
+TEST(AttentionTest, MasksOfAFewWindowsRepeatInABatchAndAFactorOfQueriesIsInTheScore) {
+  const std::string program = WrittenText(kWindows);
+  EXPECT_NE(program.find("view q_view = q: [2, 4, 3, 16, 32] strides"), std::string::npos) << program;
+  EXPECT_NE(program.find("y: [8, 3, 16, 32] = attention(q_view, k_view, v_view)"), std::string::npos) << program;
+  EXPECT_NE(program.find("let score = it * 0.125 + mask"), std::string::npos) << program;
+  EXPECT_EQ(program.find("map("), std::string::npos) << program;
+}
+
 }  // namespace
 }  // namespace hone::expert
