@@ -1,5 +1,5 @@
 // Attention on the tensor cores of compute capability 9.0; dsl/cuda/ways/attention_tiles.cc says how it goes.
-// Uses tensor_core.cuh, attention_numbers.cuh and, of wgmma, the specializations of Products that the kernel needs.
+// Uses tensor_core.cuh, attention_numbers.cuh, attention_pairs.cuh and, of wgmma, the specializations of Products that the kernel needs.
 
 // d = a * b, and what d was where `add` is not 0: a of 64 x 16, b of 16 x N. Of(d, a, b, add) has both in shared memory,
 // b by rows of its N; After(d, a, b) has a in registers, and b by rows of the 16.
@@ -86,17 +86,17 @@ struct Attention {
     const TensorMap* map;
     int inner, outer;
   };
-  // The queries from m0 on, and the first `tiles` tiles of keys and values, the last of them first. A tile of values is
+  // The queries from m0 on, and the tiles [first, tiles) of keys and values, the last of them first. A tile of values is
   // wanted later than the keys after it.
-  __device__ __forceinline__ void Fetch(int item, Matrix q, int m0, Matrix k, Matrix v, int tiles) {
+  __device__ __forceinline__ void Fetch(int item, Matrix q, int m0, Matrix k, Matrix v, int first, int tiles) {
     AwaitRoom(item);
     const unsigned arrived = Full(kOfQueries, query.stage), room = queries + query.stage * kQueryBytes;
     ExpectBytes(arrived, kQueryBytes);
     for (int box = 0; box < kDepthBoxes; ++box)
       CopyBox(room + box * kQueryBox, q.map, box * 64, m0, q.inner, q.outer, arrived);
     query.Advance();
-    for (int tile = tiles - 1; tile >= -1; --tile) {
-      if (tile >= 0) {
+    for (int tile = tiles - 1; tile >= first - 1; --tile) {
+      if (tile >= first) {
         const unsigned full = Full(kOfKeys, key.stage), to = keys + key.stage * kKeyBytes;
         WaitFor(Empty(kOfKeys, key.stage), key.phase ^ 1);
         ExpectBytes(full, kKeyBytes);
@@ -159,7 +159,7 @@ struct Attention {
   // Makes exp2(scale * score) of the scores, over that of the largest so far, and gives by what the sums so far shrink.
   // A query that no key counts for yet has -inf as its largest.
   __device__ __forceinline__ void Weigh(float scale, float (&shrink)[2]) {
-    float offset[2];
+    float offset[2], by[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float top = most[half];
@@ -168,12 +168,13 @@ struct Attention {
         top = fmaxf(top, fmaxf(scores[i * 4 + half * 2], scores[i * 4 + half * 2 + 1]));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
-      offset[half] = top == -__int_as_float(0x7f800000) ? 0.0f : top * scale;
-      shrink[half] = Exp2(fmaf(most[half], scale, -offset[half]));
+      by[half] = RowScale(top, scale);
+      offset[half] = top == -__int_as_float(0x7f800000) ? 0.0f : top * by[half];
+      shrink[half] = Exp2(fmaf(most[half], by[half], -offset[half]));
       most[half] = top;
     }
 #pragma unroll
-    for (int i = 0; i < KEYS / 2; ++i) scores[i] = Exp2(fmaf(scores[i], scale, -offset[i / 2 % 2]));
+    for (int i = 0; i < KEYS / 2; ++i) scores[i] = Exp2(fmaf(scores[i], by[i / 2 % 2], -offset[i / 2 % 2]));
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float sum = 0;
@@ -188,7 +189,8 @@ struct Attention {
   }
 
   template <class Look, class Score>
-  __device__ __forceinline__ void Step(int group, float scale, int tile, const Look& look, const Score& score) {
+  __device__ __forceinline__ void Step(int group, float scale, int first, int tile, const Look& look,
+                                       const Score& score) {
     BeginProducts();
     MultiplyKeys(group);
     const auto looked = look(tile);
@@ -201,7 +203,7 @@ struct Attention {
     float shrink[2];
     Weigh(scale, shrink);
     Settle(scores);
-    if (tile > 0) AwaitKeys();  // here, so that the compiler does not wait for the sums before it weighs
+    if (tile > first) AwaitKeys();  // here, so that the compiler does not wait for the sums before it weighs
     WaitForProducts<0>();
     Settle(sums);
     ReleaseValues();
@@ -210,10 +212,10 @@ struct Attention {
     PackWeights();
   }
 
-  // Sums of the values by their weights, and the sums of the weights. `edge` and `inside` make scores of a tile's products
-  // and of what `look` read meanwhile; the `edges` tiles that come first go through `edge`.
+  // Sums of the values of tiles [first, tiles) by their weights, and the sums of the weights. `edge` and `inside` make
+  // scores of a tile's products and of what `look` read meanwhile; the `edges` tiles that come first go through `edge`.
   template <class Look, class Edge, class Inside>
-  __device__ __forceinline__ void Attend(int group, float scale, int tiles, int edges, const Look& look,
+  __device__ __forceinline__ void Attend(int group, float scale, int first, int tiles, int edges, const Look& look,
                                          const Edge& edge, const Inside& inside) {
     WaitFor(Full(kOfQueries, query.stage), query.phase);
     AwaitKeys();
@@ -231,10 +233,10 @@ struct Attention {
     float shrink[2];
     Weigh(scale, shrink);
     PackWeights();
-    if (tiles > 1) AwaitKeys();
+    if (tiles - 1 > first) AwaitKeys();
     int tile = tiles - 2;
-    for (const int last = max(tiles - edges, 0); tile >= last; --tile) Step(group, scale, tile, look, edge);
-    for (; tile >= 0; --tile) Step(group, scale, tile, look, inside);
+    for (const int last = max(tiles - edges, first); tile >= last; --tile) Step(group, scale, first, tile, look, edge);
+    for (; tile >= first; --tile) Step(group, scale, first, tile, look, inside);
     if (threadIdx.x % 128 == 0) Arrive(Empty(kOfQueries, query.stage));
     query.Advance();
     AwaitValues();

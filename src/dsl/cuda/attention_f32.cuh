@@ -1,4 +1,5 @@
-// Attention of f32 with mma.sync (compute capability 8.0). dsl/cuda/ways/attention_f32.cc says how it goes.
+// Attention of f32 with mma.sync (compute capability 8.0). dsl/cuda/ways/attention_f32.cc says how it goes. Uses
+// attention_numbers.cuh.
 
 // d += a of 16 x 8 elements times b of 8 x 8, in TF32: of each element the upper 19 bits are looked at.
 __device__ __forceinline__ void MultiplyTf32(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
@@ -12,12 +13,6 @@ __device__ __forceinline__ void MultiplyTf32(float (&d)[4], const unsigned (&a)[
 __device__ __forceinline__ void SplitTf32(float x, unsigned& high, unsigned& low) {
   high = __float_as_uint(x) & 0xffffe000u;
   low = __float_as_uint(x - __uint_as_float(high)) + 0x1000u;
-}
-
-__device__ __forceinline__ float PowerOfTwo(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
 }
 
 // A block of WARPS warps, each with ROWS times 16 queries; tiles of KEYS keys and values that they share, two of each: while one is
@@ -146,9 +141,9 @@ struct AttentionF32 {
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
       top = fmaxf(top, most[r][half]);
-      const float offset = top == -__int_as_float(0x7f800000) ? 0.0f : top * scale;
+      const float by = RowScale(top, scale), offset = top == -__int_as_float(0x7f800000) ? 0.0f : top * by;
       if (top > most[r][half]) {
-        const float shrink = PowerOfTwo(fmaf(most[r][half], scale, -offset));
+        const float shrink = Exp2(fmaf(most[r][half], by, -offset));
         most[r][half] = top;
         total[r][half] *= shrink;
 #pragma unroll
@@ -162,7 +157,7 @@ struct AttentionF32 {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           float& score = scores[j][half * 2 + i];
-          score = PowerOfTwo(fmaf(score, scale, -offset));
+          score = Exp2(fmaf(score, by, -offset));
           total[r][half] += score;
         }
     }
@@ -201,14 +196,15 @@ struct AttentionF32 {
     }
   }
 
-  // Goes through the first `seen` keys of the block, of which this warp sees `own`; all keys are `all`. `score` makes
-  // scores of a tile's products, whose first key it is told.
+  // Goes through the keys [begin, seen) of the block, `begin` being a tile's first, of which this warp sees those before
+  // `own`; all keys are `all`. `score` makes scores of a tile's products, whose first key it is told.
   template <class Score>
   __device__ __forceinline__ void Attend(float* memory, const float* keys, long key_row, const float* values,
-                                         long value_row, int seen, int own, int all, float scale, const Score& score) {
-    Fetch(memory, keys, key_row, values, value_row, 0, all);
+                                         long value_row, int begin, int seen, int own, int all, float scale,
+                                         const Score& score) {
+    Fetch(memory, keys, key_row, values, value_row, begin, all);
     asm volatile("cp.async.commit_group;" ::: "memory");
-    for (int first = 0, stage = 0; first < seen; first += KEYS, stage ^= 1) {
+    for (int first = begin, stage = 0; first < seen; first += KEYS, stage ^= 1) {
       if (first + KEYS < seen) Fetch(memory + (stage ^ 1) * kStage, keys, key_row, values, value_row, first + KEYS, all);
       asm volatile("cp.async.commit_group;\ncp.async.wait_group 1;" ::: "memory");
       __syncthreads();

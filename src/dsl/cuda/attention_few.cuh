@@ -1,6 +1,6 @@
 // Attention of few queries to many keys, with mma.sync (compute capability 8.0): a warp takes 16 keys at a time, straight from
 // memory to registers. dsl/cuda/ways/attention_few.cc says how it goes. Uses mma.cuh and
-// attention_numbers.cuh.
+// attention_numbers.cuh and attention_pairs.cuh.
 
 // A warp's part. A thread is (g, t) = (lane / 4, lane % 4); it has rows g and g + 8 of the 16 rows of queries. Of the
 // products' inner index only that both sides agree matters, so each thread reads 16 bytes that lie together: of keys g and
@@ -82,9 +82,9 @@ struct FewQueries {
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
       top = fmaxf(top, most[half]);
-      const float offset = top == -__int_as_float(0x7f800000) ? 0.0f : top * scale;
+      const float by = RowScale(top, scale), offset = top == -__int_as_float(0x7f800000) ? 0.0f : top * by;
       if (top > most[half]) {
-        const float shrink = Exp2(fmaf(most[half], scale, -offset));
+        const float shrink = Exp2(fmaf(most[half], by, -offset));
         most[half] = top;
         total[half] *= shrink;
 #pragma unroll
@@ -100,7 +100,7 @@ struct FewQueries {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           float& score = scores[j][half * 2 + i];
-          score = Exp2(fmaf(score, scale, -offset));
+          score = Exp2(fmaf(score, by, -offset));
           total[half] += score;
         }
     }
@@ -161,7 +161,7 @@ struct FewQueries {
     if (t == 0) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        statistics[(warp * 16 + g + half * 8) * 2] = most[half] * scale;
+        statistics[(warp * 16 + g + half * 8) * 2] = InLog2(most[half], scale);
         statistics[(warp * 16 + g + half * 8) * 2 + 1] = total[half];
       }
     }

@@ -1,16 +1,13 @@
-// What both kernels of attention do with numbers: weights as pairs of the type of the values, and powers of two.
+// What all kernels of attention do with numbers: how scores become weights, over the largest of their row.
 
-template <class T>
-__device__ __forceinline__ unsigned PairOf(float a, float b);
-template <>
-__device__ __forceinline__ unsigned PairOf<__half>(float a, float b) {
-  const __half2 pair = __floats2half2_rn(a, b);
-  return reinterpret_cast<const unsigned&>(pair);
+// What scores of a row are scaled by, whose largest is `top`: where numbers hide all keys, the least of their type, that
+// times `scale` would be none. Of scores so low those that differ at all differ by more than powers of two have.
+__device__ __forceinline__ float RowScale(float top, float scale) {
+  return top * scale < -3.4028235e38f && top >= -3.4028235e38f ? 0.5f : scale;
 }
-template <>
-__device__ __forceinline__ unsigned PairOf<__nv_bfloat16>(float a, float b) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(a, b);
-  return reinterpret_cast<const unsigned&>(pair);
+// The largest score in units of log2; -inf alone is what no key has.
+__device__ __forceinline__ float InLog2(float top, float scale) {
+  return top >= -3.4028235e38f ? fmaxf(top * scale, -3.4028235e38f) : top;
 }
 __device__ __forceinline__ float Exp2(float x) {
   float y;

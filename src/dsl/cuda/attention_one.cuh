@@ -83,9 +83,9 @@ struct OneQuery {
       float top = most[r];
 #pragma unroll
       for (int i = 0; i < LOADS; ++i) top = fmaxf(top, scores[r][i]);
-      const float offset = top == -__int_as_float(0x7f800000) ? 0.0f : top * scale;
+      const float by = RowScale(top, scale), offset = top == -__int_as_float(0x7f800000) ? 0.0f : top * by;
       if (top > most[r]) {
-        const float shrink = Exp2(fmaf(most[r], scale, -offset));
+        const float shrink = Exp2(fmaf(most[r], by, -offset));
         most[r] = top;
         total[r] *= shrink;
 #pragma unroll
@@ -93,7 +93,7 @@ struct OneQuery {
       }
 #pragma unroll
       for (int i = 0; i < LOADS; ++i) {
-        scores[r][i] = Exp2(fmaf(scores[r][i], scale, -offset));
+        scores[r][i] = Exp2(fmaf(scores[r][i], by, -offset));
         total[r] += scores[r][i];
       }
     }
@@ -153,7 +153,7 @@ struct OneQuery {
         *reinterpret_cast<float4*>(shared + (own * ROWS + r) * WIDTH + lane * 8 + e) =
             make_float4(sums[r][e], sums[r][e + 1], sums[r][e + 2], sums[r][e + 3]);
       if (lane == 0) {
-        statistics[(own * ROWS + r) * 2] = most[r] * scale;
+        statistics[(own * ROWS + r) * 2] = InLog2(most[r], scale);
         statistics[(own * ROWS + r) * 2 + 1] = total[r];
       }
     }

@@ -147,6 +147,27 @@ void WriteLogSum(DeviceWriter& out, const Kernel& kernel, const std::string& mos
       fmt::format("const float log_sum = fmaf({}, {}, {}({}));", most, out.Number(kLn2), out.Helper("Log"), total));
 }
 
+void WriteSeenKeys(DeviceWriter& out, const Kernel& kernel, const SeenKeys& seen,
+                   const std::vector<std::string>& places, const std::string& first, const std::string& last) {
+  const std::int64_t keys = AttentionExtent(kernel, kAttentionN);
+  const auto limits = [&](std::int64_t outermost, const std::vector<KeyLimit>& all, std::string_view closest,
+                          const std::string& least, const std::string& most) {
+    std::string text = fmt::format("{}", outermost);
+    if (all.empty()) return text;
+    text += "l";
+    for (const KeyLimit& limit : all) {
+      std::string of = fmt::format("static_cast<long>({})", AttentionText(out, kernel, limit.of, places, "long"));
+      if (limit.query > 0) of += fmt::format(" + {}", most);
+      if (limit.query < 0) of += fmt::format(" - {}", least);
+      text = fmt::format("{}({}, {})", closest, text, of);
+    }
+    return fmt::format("static_cast<int>(min(max({}, 0l), {}l))", text, keys);
+  };
+  out.Line(fmt::format("{}int seen_from = {}, seen_end = {};", seen.or_all ? "" : "const ",
+                       limits(0, seen.from, "max", last, first), limits(keys, seen.end, "min", first, last)));
+  if (seen.or_all) out.Line(fmt::format("if (seen_end <= seen_from) seen_from = 0, seen_end = {};", keys));
+}
+
 std::string AttentionPointer(const DeviceWriter& out, const Kernel& kernel, std::size_t input,
                              const std::vector<std::string>& places) {
   const KernelOperand& operand = InputOperand(kernel, input);

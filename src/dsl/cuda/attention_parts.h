@@ -10,6 +10,7 @@
 
 #include "dsl/cuda/writer.h"
 #include "dsl/kernel.h"
+#include "dsl/shape/seen_keys.h"
 
 namespace hone::dsl {
 
@@ -62,6 +63,11 @@ std::string AttentionElement(const DeviceWriter& out, const Kernel& kernel, std:
 // A line that names the logarithm of the sum of a row's exponentials, where the end reads it: of the row's largest
 // score, in units of log2, and the sum of the weights over that.
 void WriteLogSum(DeviceWriter& out, const Kernel& kernel, const std::string& most, const std::string& total);
+
+// Lines that name `seen_from` and `seen_end`, between which all keys lie that the queries from `first` to `last` of the
+// batch at `places` can see; all keys where `seen` has no limits.
+void WriteSeenKeys(DeviceWriter& out, const Kernel& kernel, const SeenKeys& seen,
+                   const std::vector<std::string>& places, const std::string& first, const std::string& last);
 
 // The address of an operand's element at `places`, in long.
 std::string AttentionPointer(const DeviceWriter& out, const Kernel& kernel, std::size_t input,

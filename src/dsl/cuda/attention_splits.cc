@@ -68,7 +68,8 @@ AttentionSplits::AttentionSplits(const KernelProgram& program, const Kernel& ker
       step_(step),
       splits_(IntSetting(kernel, "split")),
       width_(AttentionExtent(kernel, kAttentionE)),
-      score_(ScaledAttentionScoreOf(kernel)) {}
+      score_(ScaledAttentionScoreOf(kernel)),
+      seen_(SeenKeysOf(kernel, rows_.shared_from)) {}
 
 void AttentionSplits::Begin(int blocks_a_processor) {
   if (splits_ > 1) {
@@ -92,14 +93,23 @@ void AttentionSplits::Attend() {
   std::string why;
   const std::int64_t k_row = AttentionRowsOf(kernel_, 1, AttentionOf::kHalves, why)->row,
                      v_row = AttentionRowsOf(kernel_, 2, AttentionOf::kHalves, why)->row;
-  const auto bound = [&](std::string_view part) {
-    return splits_ == 1 ? part == "part" ? std::string("0") : fmt::format("{}", steps)
-                        : fmt::format("static_cast<int>({}l * ({}) / {})", steps, part, splits_);
-  };
-  out_.Line(fmt::format("const int begin = ({} + threadIdx.x / 32) * {}, end = min({} * {}, {});", bound("part"), step_,
-                        bound("part + 1"), step_, keys));
   std::vector<std::string> places = batches_;
   places.resize(kernel_.space.size(), "0");
+  std::string first = "0", last = fmt::format("{}", keys), count = fmt::format("{}", steps);
+  if (seen_.limited()) {
+    WriteSeenKeys(out_, kernel_, seen_, places, "0", fmt::format("{}", AttentionExtent(kernel_, kAttentionM) - 1));
+    first = "first_step", last = "seen_end", count = "steps";
+    out_.Line(fmt::format("const int first_step = seen_from / {0}, steps = (seen_end + {1}) / {0} - first_step;", step_,
+                          step_ - 1));
+  }
+  const auto bound = [&](std::string_view part) {
+    const std::string from = first == "0" ? "" : first + " + ";
+    return splits_ == 1
+               ? part == "part" ? first : from + count
+               : fmt::format("{}static_cast<int>(static_cast<long>({}) * ({}) / {})", from, count, part, splits_);
+  };
+  out_.Line(fmt::format("const int begin = ({} + threadIdx.x / 32) * {}, end = min(({}) * {}, {});", bound("part"),
+                        step_, bound("part + 1"), step_, last));
   constexpr double kLog2E = 1.4426950408889634;
   out_.Line(fmt::format("constexpr float scale = {};", out_.Number(kLog2E * score_.factor)));
   out_.Line(fmt::format("warp.Attend({}, {}, {}, {}, begin, end, {}, scale, score);",

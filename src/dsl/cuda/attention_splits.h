@@ -51,6 +51,7 @@ class AttentionSplits {
   AttentionSharedRows rows_;
   std::int64_t tile_, tiles_, warps_, step_, splits_, width_;
   ScaledScore score_;
+  SeenKeys seen_;
 
  private:
   void PutTogether();

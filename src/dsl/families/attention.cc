@@ -6,6 +6,7 @@
 #include "dsl/family.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/matmul_shape.h"
+#include "dsl/shape/seen_keys.h"
 #include "dsl/shape/window.h"
 
 namespace hone::dsl::family_attention {
@@ -95,8 +96,7 @@ double Flops(const Kernel& kernel) {
   for (std::size_t d = 0; d + 4 < rank; ++d) batches *= static_cast<double>(kernel.space[d].extent);
   double score = 24;  // exp, maximum and sum
   if (!kernel.lets.empty()) score += OperationsPerElement(kernel.lets[0].body);
-  const double pairs = kernel.attributes.at("causal")[0] != 0 ? extent(4) * extent(2) / 2 : extent(4) * extent(2);
-  return batches * (pairs * (2 * (extent(1) + extent(3)) + score) +
+  return batches * (SeenPairs(kernel) * (2 * (extent(1) + extent(3)) + score) +
                     extent(4) * extent(3) * (1 + OperationsPerElement(kernel.epilogue)));
 }
 

@@ -21,36 +21,33 @@ std::optional<std::vector<Expr>> FoldedIndices(const Piece& fold, const std::vec
 }
 
 // The fold written over the map's space: its own dimensions are those of the map at which it is read, its folded ones
-// the rest. `kept` says which are which; the first fold decides.
+// the rest. `kept` says which are which; the first fold decides. `stored`: it is written as well, in the order of the
+// map's dimensions.
 std::optional<Piece> OverSpace(const std::vector<Piece>& pieces, const Piece& fold, const Piece& map,
                                const std::vector<FlatLoad>& map_loads, const std::set<std::size_t>& members,
-                               std::optional<std::vector<bool>>& kept) {
-  // Where it is read: by the map directly, or by another member, whose space is the same kind of thing; then the own
-  // position is it.
+                               bool stored, std::optional<std::vector<bool>>& kept) {
+  // Where it is read: by the map directly, or by another member that the map reads, whose space is the same kind of
+  // thing; by a norm's own folds at the own position.
   std::optional<Affine> position;
   for (const auto& load : map_loads) {
     if (load.buffer != fold.buffer) continue;
     if (position && *position != load.position) return std::nullopt;
     position = load.position;
   }
-  std::optional<std::vector<Affine>> indices;
-  if (position) {
-    indices = Unflatten(*position, map.space, Extents(fold.space));
-  } else if (kept) {
+  for (auto member = members.begin(); member != members.end() && !position; ++member) {
+    for (const auto& load : map_loads) {
+      if (load.buffer == pieces[*member].buffer && Extents(pieces[*member].space) == Extents(fold.space))
+        position = load.position;
+    }
+  }
+  if (!position && kept) {
     std::vector<IndexVar> rows;
     for (std::size_t d = 0; d < map.space.size(); ++d) {
       if ((*kept)[d]) rows.push_back(map.space[d]);
     }
-    indices = Unflatten(OwnPosition(rows), rows, Extents(fold.space));
-  } else {
-    // Read only by other statistics: find one of them that the map reads.
-    for (const auto member : members) {
-      for (const auto& load : map_loads) {
-        if (load.buffer == pieces[member].buffer && Extents(pieces[member].space) == Extents(fold.space))
-          indices = Unflatten(*load.position, map.space, Extents(fold.space));
-      }
-    }
+    position = OwnPosition(rows);
   }
+  const auto indices = position ? Unflatten(*position, map.space, Extents(fold.space)) : std::nullopt;
   if (!indices) return std::nullopt;
   // Each dimension of the map is either one that the fold keeps, with all its values, or one that it folds.
   std::vector<bool> keeps(map.space.size(), false);
@@ -85,6 +82,7 @@ std::optional<Piece> OverSpace(const std::vector<Piece>& pieces, const Piece& fo
     if (keeps[d]) statistic.space.push_back(map.space[d]);
   }
   statistic.fold->over = axes;
+  if (stored && *position != OwnPosition(statistic.space)) return std::nullopt;
   return statistic;
 }
 
@@ -143,7 +141,7 @@ std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& piece
   }
   std::vector<Piece> statistics;  // those that others read come first
   for (const auto member : members) {
-    auto statistic = OverSpace(pieces, pieces[member], map, map_loads, members, kept);
+    auto statistic = OverSpace(pieces, pieces[member], map, map_loads, members, stored.contains(member), kept);
     if (!statistic) return std::nullopt;
     if (stored.contains(member)) {
       const int made = statistic->buffer;

@@ -19,7 +19,8 @@
 #include "dsl/way.h"
 
 namespace hone {
-extern const std::string_view kAttentionF32Text;  // dsl/cuda/attention_f32.cuh
+extern const std::string_view kAttentionNumbersText;  // dsl/cuda/attention_numbers.cuh
+extern const std::string_view kAttentionF32Text;      // dsl/cuda/attention_f32.cuh
 }  // namespace hone
 
 namespace hone::dsl::cuda_way_attention_f32 {
@@ -107,6 +108,7 @@ class F32Emitter {
         score_(ScoreOf(kernel)) {}
 
   void Emit() {
+    out_.Define(std::string(kAttentionNumbersText));
     out_.Define(std::string(kAttentionF32Text));
     const std::int64_t tiles = (m_ + rows_ - 1) / rows_, warps = rows_ / own_;
     out_.BeginKernel("attention", 32 * warps);
@@ -134,12 +136,18 @@ class F32Emitter {
     std::string why;
     const std::int64_t k_row = AttentionRowsOf(kernel_, 1, AttentionOf::kF32, why)->row,
                        v_row = AttentionRowsOf(kernel_, 2, AttentionOf::kF32, why)->row;
-    const std::string seen = causal_ ? fmt::format("min(m0 + {}, {})", rows_, n_) : fmt::format("{}", n_),
-                      own = causal_ ? fmt::format("row0 + {}", own_) : fmt::format("{}", n_);
+    std::string begin = "0", seen = causal_ ? fmt::format("min(m0 + {}, {})", rows_, n_) : fmt::format("{}", n_);
+    if (const SeenKeys limits = SeenKeysOf(kernel_, kernel_.space.size() - kAttentionM); limits.limited()) {
+      WriteSeenKeys(out_, kernel_, limits, Places(batches, "m0", "0", "0"), "m0",
+                    fmt::format("min(m0 + {}, {})", rows_ - 1, m_ - 1));
+      begin = fmt::format("seen_from / {0} * {0}", keys_);
+      seen = fmt::format("min({}, seen_end)", seen);
+    }
+    const std::string own = causal_ ? fmt::format("row0 + {}", own_) : fmt::format("{}", n_);
     const std::vector<std::string> first = Places(batches, "0", "0", "0");
-    out_.Line(fmt::format("block.Attend(memory, {}, {}, {}, {}, {}, {}, {}, {}, score);",
+    out_.Line(fmt::format("block.Attend(memory, {}, {}, {}, {}, {}, {}, {}, {}, {}, score);",
                           AttentionPointer(out_, kernel_, 1, first), k_row, AttentionPointer(out_, kernel_, 2, first),
-                          v_row, seen, own, n_, out_.Number(kLog2E * score_.factor)));
+                          v_row, begin, seen, own, n_, out_.Number(kLog2E * score_.factor)));
     End(batches);
 
     DeviceWriter::LaunchShape launch;
@@ -199,7 +207,7 @@ class F32Emitter {
     if (m_ % rows_ != 0) out_.Line(fmt::format("if (m >= {}) continue;", m_));
     out_.Line(fmt::format("const float by = {}1.0f / block.total[r][half];",
                           safe ? "block.total[r][half] == 0.0f ? 0.0f : " : ""));
-    WriteLogSum(out_, kernel_, fmt::format("block.most[r][half] * {}", out_.Number(kLog2E * score_.factor)),
+    WriteLogSum(out_, kernel_, fmt::format("InLog2(block.most[r][half], {})", out_.Number(kLog2E * score_.factor)),
                 "block.total[r][half]");
     out_.Line(fmt::format("auto* const to = {} + {};", out_.TargetName(),
                           AttentionPlace(kernel_, Places(batches, "m", "0", "0"))));

@@ -43,6 +43,11 @@ constexpr std::string_view kPrograms[] = {
     "sink)",
     "input q: f32[2, 150, 32]\ninput k: f32[2, 90, 32]\ninput v: f32[2, 90, 32]\noutput y: f32[2, 150, 32]\n"
     "y = attention(q, k, v) -> it * 0.125 + lse()",
+    "input q: f32[2, 150, 32]\ninput k: f32[2, 90, 32]\ninput v: f32[2, 90, 32]\ninput r: u8[2, 150, 1]\n"
+    "output y: f32[2, 150, 32]\ny = attention(q, k, v) let score = it * 0.25 + select(r > 30, 0, -3.4e38)",
+    "input q: f32[9, 150, 32]\ninput k: f32[9, 290, 32]\ninput v: f32[9, 290, 32]\ninput l: i64[9, 1, 1]\n"
+    "output y: f32[9, 150, 32]\ny = attention(q, k, v) by {safe: 1} let score = "
+    "select(and(key() < l * 20, query() - key() <= 20), it * 0.25, -inf)",
 };
 
 using CudaAttentionF32Test = testing::CudaProgramTest;

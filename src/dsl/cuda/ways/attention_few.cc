@@ -13,6 +13,7 @@
 namespace hone {
 extern const std::string_view kMmaText;               // dsl/cuda/mma.cuh
 extern const std::string_view kAttentionNumbersText;  // dsl/cuda/attention_numbers.cuh
+extern const std::string_view kAttentionPairsText;    // dsl/cuda/attention_pairs.cuh
 extern const std::string_view kAttentionFewText;      // dsl/cuda/attention_few.cuh
 }  // namespace hone
 
@@ -67,6 +68,7 @@ class FewEmitter : AttentionSplits {
   void Emit() {
     out_.Define(std::string(kMmaText));
     out_.Define(std::string(kAttentionNumbersText));
+    out_.Define(std::string(kAttentionPairsText));
     out_.Define(std::string(kAttentionFewText));
     Begin(kBlocks);
     out_.Line(fmt::format("FewQueries<{}, {}, {}> warp;", DeviceType(InputType(kernel_, 0)),

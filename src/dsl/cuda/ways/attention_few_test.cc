@@ -15,7 +15,8 @@ using dsl::KernelProgram;
 
 // One query a head; heads that share keys, more than a tile of 16 has rows; several queries of heads that share keys;
 // keys that fill no sixteen, and fewer than there are warps; widths that differ; scores with operands or places, a mask
-// that leaves nothing; an end with operands, and with the logarithm of the sum.
+// that leaves nothing; an end with operands, and with the logarithm of the sum; keys beyond lengths, of which some
+// leave nothing.
 constexpr std::string_view kPrograms[] = {
     "input q: TYPE[2, 4, 1, 64]\ninput k: TYPE[2, 4, 500, 64]\ninput v: TYPE[2, 4, 500, 64]\n"
     "output y: TYPE[2, 4, 1, 64]\ny = attention(q, k, v) with {SPLIT} let score = it * 0.125",
@@ -49,6 +50,13 @@ constexpr std::string_view kPrograms[] = {
     "y: [2, 5, 384] = attention(q, k, v) by {heads: 2} with {SPLIT} let score = select(key() > 280, it * 0.125, -inf) "
     "-> "
     "it * sigmoid(lse() - sink)",
+    "input q: TYPE[9, 2, 3, 2, 64]\ninput k: TYPE[9, 2, 1, 300, 64]\ninput v: TYPE[9, 2, 1, 300, 64]\n"
+    "input l: i64[9, 1, 1, 1, 1]\noutput y: f32[9, 2, 3, 2, 64]\n"
+    "y = attention(q, k, v) by {safe: 1} with {SPLIT} let score = "
+    "select(and(key() < query() + l * 20, l * 10 < key()), it * 0.125, -inf)",
+    "input q: TYPE[9, 4, 64]\ninput k: TYPE[9, 300, 64]\ninput v: TYPE[9, 300, 64]\ninput l: i32[9, 1, 1]\n"
+    "output y: f32[9, 4, 64]\n"
+    "y = attention(q, k, v) with {SPLIT} let score = it * 0.125 + select(key() > (l - 3) * 20, -3.4e38, 0)",
 };
 
 std::string Of(std::string_view type, int split, std::string_view program) {

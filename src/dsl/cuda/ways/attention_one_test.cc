@@ -14,7 +14,8 @@ namespace {
 using dsl::KernelProgram;
 
 // One query a head; two heads that share keys; two queries, keys fewer than warps take; masks of operands and of
-// places; an end with operands or the logarithm of the sum, heads beside each other; every width.
+// places; an end with operands or the logarithm of the sum, heads beside each other; every width; keys beyond lengths,
+// of which some leave nothing.
 constexpr std::string_view kPrograms[] = {
     "input q: TYPE[2, 4, 1, 128]\ninput k: TYPE[2, 4, 1500, 128]\ninput v: TYPE[2, 4, 1500, 128]\n"
     "output y: TYPE[2, 4, 1, 128]\ny = attention(q, k, v) with {SPLIT} let score = it * 0.088",
@@ -41,6 +42,9 @@ constexpr std::string_view kPrograms[] = {
     "y = attention(q, k, v) by {safe: 1} with {SPLIT} let score = select(r > 30, it * 0.125, -inf) -> it * "
     "sigmoid(lse() "
     "- sink)",
+    "input q: TYPE[9, 2, 64]\ninput k: TYPE[9, 300, 64]\ninput v: TYPE[9, 300, 64]\ninput l: i32[9, 1, 1]\n"
+    "output y: f32[9, 2, 64]\n"
+    "y = attention(q, k, v) with {SPLIT} let score = it * 0.125 + select(key() > (l - 3) * 20, -3.4e38, 0)",
 };
 
 std::string Of(std::string_view type, int split, int loads, std::string_view program) {

@@ -3,9 +3,9 @@
 // stages full with the bulk copy engine, one to three others have 64 queries each. What they multiply (wgmma) stays in
 // registers: the scores become weights there, as powers of two over the largest so far, are rounded to the operands'
 // type and multiply the values. While a warpgroup computes exponentials of one tile's scores, the tensor cores add the
-// values of the tile before, and multiply for the others. Tiles that `causal` hides are not looked at, and only tiles
-// at its edge are masked; the longest items come first then, and blocks take the next as they are done. Sums are f32;
-// what is written is what the statement says.
+// values of the tile before, and multiply for the others. Tiles that `causal` or a condition on places hides are not
+// looked at, and only tiles at the edge of the former are masked; the longest items come first then, and blocks take
+// the next as they are done. Sums are f32; what is written is what the statement says.
 //
 // One file because a way is one: the settings below are cuts of what is written here.
 #include <fmt/format.h>
@@ -24,6 +24,7 @@
 namespace hone {
 extern const std::string_view kTensorCoreText;        // dsl/cuda/tensor_core.cuh
 extern const std::string_view kAttentionNumbersText;  // dsl/cuda/attention_numbers.cuh
+extern const std::string_view kAttentionPairsText;    // dsl/cuda/attention_pairs.cuh
 extern const std::string_view kAttentionText;         // dsl/cuda/attention.cuh
 }  // namespace hone
 
@@ -314,6 +315,7 @@ class AttentionEmitter {
     for (std::size_t input = 0; input < 3; ++input) matrices_[input] = *MatricesOf(kernel, input, why);
     type_ = program.buffers[static_cast<std::size_t>(matrices_[0].buffer)].dtype;
     score_ = ScaledAttentionScoreOf(kernel);
+    seen_ = SeenKeysOf(kernel, kernel.space.size() - kAttentionM);
     constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
     const auto look = [&](int buffer) {
       if (ElementCount(program.buffers[static_cast<std::size_t>(buffer)].shape) >= kMostInt) index_ = "long";
@@ -326,13 +328,14 @@ class AttentionEmitter {
     const std::int64_t groups = settings_.groups(), width = RoundUp(e_, 8);
     out_.Define(std::string(kTensorCoreText));
     out_.Define(std::string(kAttentionNumbersText));
+    out_.Define(std::string(kAttentionPairsText));
     out_.Define(std::string(kAttentionText));
     for (const std::int64_t n : {settings_.keys, width}) out_.Define(ProductsText(n, type_));
     tiles_ = (m_ + settings_.queries - 1) / settings_.queries;
     items_ = tiles_ * batches_;
     const std::int64_t resident = BlocksAProcessor(kernel_, settings_);
     const std::int64_t blocks = std::min(items_, kernel_.device->multiprocessors * resident);
-    if (causal_ && items_ > blocks) {
+    if ((causal_ || seen_.limited()) && items_ > blocks) {
       counter_ = out_.Scratch("items", DType::kI32, 1);
       out_.Call(MemsetStep{.buffer = counter_, .byte = 0}, true);
     }
@@ -378,8 +381,8 @@ class AttentionEmitter {
 
   // A loop over what the block makes: every so manieth of what is equally long, else what is next when it is done. The
   // counter is where it began when all is done. What it is: `m0`, the first query; `matrix`, the number of its batch;
-  // how many tiles of keys there are to it. With `causal` the longest come first, of so many batches that their keys
-  // and values stay in L2; else a batch's tiles are neighbours.
+  // which tiles of keys it goes through, from `first_tile` to `key_tiles`. With `causal` the longest come first, of so
+  // many batches that their keys and values stay in L2; else a batch's tiles are neighbours.
   std::vector<std::string> OpenItems(bool produces) {
     const std::int64_t bytes = n_ * (d_ + e_) * 2;
     const std::int64_t together = std::clamp<std::int64_t>(kSharedInL2 / bytes, 1, batches_);
@@ -393,13 +396,23 @@ class AttentionEmitter {
       out_.Line(fmt::format("const int height = min({}, {} - first);", together, batches_));
       out_.Line("const int matrix = first + rest % height;");
       out_.Line(fmt::format("const int m0 = ({} - rest / height) * {};", tiles_ - 1, settings_.queries));
-      out_.Line(fmt::format("const int key_tiles = (min({}, m0 + {}) + {}) / {};", n_, settings_.queries,
-                            settings_.keys - 1, settings_.keys));
     } else {
       out_.Line(fmt::format("const int matrix = item / {0}, m0 = item % {0} * {1};", tiles_, settings_.queries));
-      out_.Line(fmt::format("constexpr int key_tiles = {};", (n_ + settings_.keys - 1) / settings_.keys));
     }
-    return OpenAttentionBatches(out_, kernel_);
+    std::vector<std::string> batches = OpenAttentionBatches(out_, kernel_);
+    const std::string end = causal_ ? fmt::format("min({}, m0 + {})", n_, settings_.queries) : fmt::format("{}", n_);
+    if (!seen_.limited()) {
+      out_.Line("constexpr int first_tile = 0;");
+      out_.Line(fmt::format("const int key_tiles = ({} + {}) / {};", end, settings_.keys - 1, settings_.keys));
+      return batches;
+    }
+    // Of a query that sees nothing one tile is looked at, and nothing of it counts.
+    WriteSeenKeys(out_, kernel_, seen_, Places(batches, "m0", "0", "0"), "m0",
+                  fmt::format("min(m0 + {}, {})", settings_.queries - 1, m_ - 1));
+    out_.Line(fmt::format("const int key_tiles = max((min({}, seen_end) + {}) / {}, 1);", end, settings_.keys - 1,
+                          settings_.keys));
+    out_.Line(fmt::format("const int first_tile = min(seen_from / {}, key_tiles - 1);", settings_.keys));
+    return batches;
   }
 
   void Produce() {
@@ -415,8 +428,8 @@ class AttentionEmitter {
       const auto& factors = matrices_[input].factors;
       return fmt::format("{{&{}, {}, {}}}", map, Address(batches, factors[0], 0), Address(batches, factors[1], 0));
     };
-    out_.Line(fmt::format("block.Fetch(item, {}, m0, {}, {}, key_tiles);", place(0, "q_map"), place(1, "k_map"),
-                          place(2, "v_map")));
+    out_.Line(fmt::format("block.Fetch(item, {}, m0, {}, {}, first_tile, key_tiles);", place(0, "q_map"),
+                          place(1, "k_map"), place(2, "v_map")));
     out_.Close();
     if (!counter_.empty()) out_.Line(fmt::format("block.End({});", items_));
     out_.Close();
@@ -438,7 +451,7 @@ class AttentionEmitter {
     Look(ragged, batches);
     Score("edge", causal_, ragged, batches);
     Score("inside", false, false, batches);
-    out_.Line(fmt::format("block.Attend(warpgroup, {}, key_tiles, edges, look, edge, inside);",
+    out_.Line(fmt::format("block.Attend(warpgroup, {}, first_tile, key_tiles, edges, look, edge, inside);",
                           out_.Number(kLog2E * score_.factor)));
     End(batches);
     out_.Close();
@@ -558,7 +571,7 @@ class AttentionEmitter {
     const bool safe = kernel_.attributes.at("safe")[0] != 0;
     out_.Line(
         fmt::format("const float by = {}1.0f / block.total[half];", safe ? "block.total[half] == 0.0f ? 0.0f : " : ""));
-    WriteLogSum(out_, kernel_, fmt::format("block.most[half] * {}", out_.Number(kLog2E * score_.factor)),
+    WriteLogSum(out_, kernel_, fmt::format("InLog2(block.most[half], {})", out_.Number(kLog2E * score_.factor)),
                 "block.total[half]");
     out_.Unroll();
     out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", RoundUp(e_, 8) / 8));
@@ -610,6 +623,7 @@ class AttentionEmitter {
   std::array<Matrices, 3> matrices_;
   DType type_ = DType::kF16;
   ScaledScore score_;
+  SeenKeys seen_;
   std::vector<Held> held_;
   std::string index_ = "int", counter_;  // counter: of the items handed out; empty: they are known before
 };

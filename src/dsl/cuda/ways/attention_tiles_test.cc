@@ -83,6 +83,22 @@ constexpr std::string_view kPrograms[] = {
     "-inf), -inf) -> it * sigmoid(lse() - sink)",
     "input q: TYPE[2, 150, 64]\ninput k: TYPE[2, 90, 64]\ninput v: TYPE[2, 90, 64]\noutput y: f32[2, 150, 64]\n"
     "y = attention(q, k, v) let score = -it -> it * 0.125 + lse()",
+    // Keys that conditions on places hide and that are not read: beyond lengths, of which some leave nothing; before
+    // and behind windows, causal and not, that depend on data; beyond lengths, by a number, of which some leave
+    // nothing.
+    "input q: TYPE[40, 2, 300, 64]\ninput k: TYPE[40, 2, 300, 64]\ninput v: TYPE[40, 2, 300, 64]\n"
+    "input l: i64[40, 1, 1, 1]\noutput y: TYPE[40, 2, 300, 64]\n"
+    "y = attention(q, k, v) by {safe: 1} with {tile: 128x64} let score = select(key() < (l - 3) * 20, it * 0.125, "
+    "-inf)",
+    "input q: TYPE[2, 2, 500, 64]\ninput k: TYPE[2, 2, 700, 64]\ninput v: TYPE[2, 2, 700, 64]\n"
+    "output y: f32[2, 2, 500, 64]\ny = attention(q, k, v) with {tile: 64x64} let score = "
+    "select(and(key() - query() >= -40, not(query() <= key() - 90)), it * 0.125, -inf)",
+    "input q: TYPE[4, 600, 64]\ninput k: TYPE[4, 600, 64]\ninput v: TYPE[4, 600, 64]\ninput l: i32[4, 1, 1]\n"
+    "output y: f32[4, 600, 64]\ny = attention(q, k, v) by {causal: 1, safe: 1} with {tile: 128x64} let score = "
+    "select(query() - key() <= l * 9, it * 0.125, -inf)",
+    "input q: TYPE[30, 70, 64]\ninput k: TYPE[30, 400, 64]\ninput v: TYPE[30, 400, 64]\ninput l: i64[30, 1, 1]\n"
+    "output y: f32[30, 70, 64]\n"
+    "y = attention(q, k, v) let score = it * 0.125 + select((l - 3) * 20 <= key(), -3.4e38, 0)",
 };
 
 std::string Of(std::string_view type, std::string_view program) {

@@ -69,6 +69,11 @@ TEST(NormTest, WhatARowHasOneOfIsMadeBesideItsElements) {
       {"op": "sub.Tensor", "args": {"self": "%f", "other": "%m"}, "outputs": ["y"]},
       {"op": "mul.Tensor", "args": {"self": "%g", "other": "%m"}, "outputs": ["h"]},
       {"op": "sum.dim_IntList", "args": {"self": "%h", "dim": [0]}, "outputs": ["c"]})";
+  std::string of_rows_turned = of_rows;
+  of_rows_turned.replace(of_rows_turned.find(R"(["y"]})"), 6, R"(["d"]},
+      {"op": "view", "args": {"self": "%d", "size": [16, 4, 256]}, "outputs": ["v"]},
+      {"op": "transpose.int", "args": {"self": "%v", "dim0": 0, "dim1": 1}, "outputs": ["t"]},
+      {"op": "clone", "args": {"self": "%t"}, "outputs": ["y"]})");
   for (const DeviceModel& device : {TypicalDevice(), DeviceModel{}}) {
     const std::string both = written(R"({"name": "q", "shape": [64, 256], "dtype": "i8", "role": "output"},
                                         {"name": "s", "shape": [64, 1], "dtype": "f32", "role": "output"})",
@@ -81,6 +86,11 @@ TEST(NormTest, WhatARowHasOneOfIsMadeBesideItsElements) {
                                      of_rows, device);
     EXPECT_EQ(Statements(read), 2u) << read;
     EXPECT_NE(read.find("also m_2: [64] = m"), std::string::npos) << read;
+    // Rows whose map has them in another order than who reads what is stored.
+    const std::string turned = written(R"({"name": "y", "shape": [4, 16, 256], "dtype": "f32", "role": "output"},
+                                          {"name": "c", "shape": [256], "dtype": "f32", "role": "output"})",
+                                       of_rows_turned, device);
+    EXPECT_EQ(turned.find("also"), std::string::npos) << turned;
   }
 }
 

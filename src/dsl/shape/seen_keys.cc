@@ -1,0 +1,155 @@
+#include "dsl/shape/seen_keys.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "expr/affine.h"
+
+namespace hone::dsl {
+namespace {
+
+// No score comes near a number below that, which hides as well as -inf where another key is seen.
+constexpr double kNoScore = -1e30;
+
+class Limits {
+ public:
+  Limits(const Kernel& kernel, std::size_t batches) : kernel_(kernel), batches_(batches) {}
+
+  // What a score shows: of choices, of addends and of what is scaled.
+  void Read(const Expr& score) {
+    switch (score->kind) {
+      case Expr::Kind::kCast: return Read(score->operands[0]);
+      case Expr::Kind::kSelect:
+        for (const std::size_t hidden : {std::size_t{1}, std::size_t{2}}) {
+          const auto number = ConstantNumber(score->operands[hidden]);
+          if (!number || *number > kNoScore) continue;
+          seen.or_all |= *number != -INFINITY;
+          whole_ = Add(score->operands[0], hidden == 2) && choices_++ == 0;
+          return Read(score->operands[3 - hidden]);
+        }
+        return;
+      case Expr::Kind::kBinary:
+        if (score->binary == BinaryOp::kAdd)
+          for (const Expr& addend : score->operands) Read(addend);
+        if ((score->binary == BinaryOp::kMul || score->binary == BinaryOp::kDiv) &&
+            ConstantNumber(score->operands[1]).value_or(0) > 0)
+          Read(score->operands[0]);
+        return;
+      default: return;
+    }
+  }
+
+  // Whether nothing but these limits hides a key, and all queries of a batch see the same.
+  bool Alone() const {
+    const auto same = [](const KeyLimit& limit) { return limit.query == 0; };
+    bool loads = false;
+    Visit(kernel_.lets[0].body,
+          [&](const ExprNode& node) { loads |= node.kind == Expr::Kind::kLoad && node.type == ScalarType::kReal; });
+    return whole_ && choices_ == 1 && !loads && kernel_.attributes.at("causal")[0] == 0 &&
+           std::ranges::all_of(seen.from, same) && std::ranges::all_of(seen.end, same);
+  }
+
+  SeenKeys seen;
+
+ private:
+  std::size_t Dim(std::size_t from_end) const { return kernel_.space.size() - from_end; }
+
+  // A key is seen only where `condition` holds, or does not; whether that says no more than limits do.
+  bool Add(const Expr& condition, bool holds) {
+    if (IsUnary(condition, UnaryOp::kNot)) return Add(condition->operands[0], !holds);
+    if (condition->kind != Expr::Kind::kBinary) return false;
+    const Expr &a = condition->operands[0], &b = condition->operands[1];
+    if (condition->binary == (holds ? BinaryOp::kAnd : BinaryOp::kOr)) {
+      const bool first = Add(a, holds);
+      return Add(b, holds) && first;
+    }
+    const bool strict = condition->binary == BinaryOp::kLess;
+    if ((!strict && condition->binary != BinaryOp::kLessEqual) || a->type != ScalarType::kInt ||
+        b->type != ScalarType::kInt)
+      return false;
+    // Not a < b is b <= a.
+    return holds ? AddLess(a, b, strict) : AddLess(b, a, !strict);
+  }
+
+  // a < b, or a <= b: of the key, c * key + q * query + rest < 0.
+  bool AddLess(const Expr& a, const Expr& b, bool strict) {
+    const IndexVar &key = kernel_.space[Dim(2)], &query = kernel_.space[Dim(4)];
+    LinearForm ahead = LinearOf(a);
+    const LinearForm behind = LinearOf(b);
+    ahead.sum = Combine(std::move(ahead.sum), behind.sum, -1);
+    for (const auto& [what, times] : behind.rest) ahead.rest.emplace_back(what, -times);
+    const std::int64_t c = ahead.sum.of(key), q = query.extent == 1 ? 0 : ahead.sum.of(query);
+    if ((c != 1 && c != -1) || q < -1 || q > 1) return false;
+    // On the other side: what the key is before, or behind.
+    const std::int64_t side = -c;
+    Expr place(side * ahead.sum.constant + (c == 1 ? (strict ? 0 : 1) : (strict ? 1 : 0)));
+    const auto add = [&](const Expr& what, std::int64_t times) {
+      const Expr part = std::abs(times) == 1 ? what : what * Expr(std::abs(times));
+      place = side * times > 0 ? place + part : place - part;
+    };
+    for (std::size_t d = 0; d < Dim(4); ++d) {
+      const std::int64_t times = ahead.sum.of(kernel_.space[d]);
+      if (times == 0) continue;
+      if (d >= batches_ && kernel_.space[d].extent > 1) return false;
+      add(kernel_.space[d], times);
+    }
+    for (const auto& [what, times] : ahead.rest) {
+      if (!OfBatchAlone(what)) return false;
+      add(what, times);
+    }
+    (c == 1 ? seen.end : seen.from).push_back({place, static_cast<int>(side * q)});
+    return true;
+  }
+
+  // Whether it is the same for all keys and queries of what has the same first batch indices.
+  bool OfBatchAlone(const Expr& e) const {
+    const auto varies = [&](auto&& in) {
+      for (std::size_t d = batches_; d < kernel_.space.size(); ++d) {
+        if (kernel_.space[d].extent > 1 && in(d)) return true;
+      }
+      return false;
+    };
+    if (e->kind == Expr::Kind::kLoad) {
+      const auto& strides = kernel_.operands[static_cast<std::size_t>(e->buffer)].strides;
+      return !varies([&](std::size_t d) { return strides[d] != 0; });
+    }
+    if (e->kind == Expr::Kind::kIndex)
+      return !varies([&](std::size_t d) { return e->index.id == kernel_.space[d].id; });
+    return e->kind != Expr::Kind::kValue &&
+           std::ranges::all_of(e->operands, [&](const Expr& operand) { return OfBatchAlone(operand); });
+  }
+
+  const Kernel& kernel_;
+  const std::size_t batches_;
+  int choices_ = 0;
+  bool whole_ = false;  // what the first of them says
+};
+
+}  // namespace
+
+SeenKeys SeenKeysOf(const Kernel& kernel, std::size_t batches) {
+  if (kernel.lets.empty()) return {};
+  Limits limits(kernel, batches);
+  limits.Read(kernel.lets[0].body);
+  return limits.seen.or_all && !limits.Alone() ? SeenKeys{} : std::move(limits.seen);
+}
+
+double SeenPairs(const Kernel& kernel) {
+  const std::size_t rank = kernel.space.size();
+  const std::int64_t queries = kernel.space[rank - 4].extent, keys = kernel.space[rank - 2].extent;
+  const bool causal = kernel.attributes.at("causal")[0] != 0;
+  const SeenKeys seen = SeenKeysOf(kernel, rank - 4);
+  double pairs = 0;
+  for (std::int64_t query = 0; query < queries; ++query) {
+    std::int64_t from = 0, end = causal ? std::min(query + 1, keys) : keys;
+    const auto place = [&](const KeyLimit& limit, std::int64_t otherwise) {
+      return limit.of->kind == Expr::Kind::kConst ? limit.of->whole + limit.query * query : otherwise;
+    };
+    for (const KeyLimit& limit : seen.from) from = std::max(from, place(limit, from));
+    for (const KeyLimit& limit : seen.end) end = std::min(end, place(limit, end));
+    pairs += static_cast<double>(std::max<std::int64_t>(end - from, 0));
+  }
+  return pairs;
+}
+
+}  // namespace hone::dsl

@@ -1,0 +1,81 @@
+// Which keys a score's conditions leave, and where they do not say.
+#include "dsl/shape/seen_keys.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "dsl/testing/device_program.h"
+
+namespace hone::dsl {
+namespace {
+
+// Of 2 sequences, 3 heads each, 4 queries and 100 keys; a sequence has `l`, a head `h`, a query `r`, a key `p`.
+class SeenKeysTest : public hone::testing::CudaProgramTest {
+ protected:
+  // "from ..; end ..", "+q" where the query's place is added, "or all"; `alike`: the dimensions that count.
+  std::string Seen(const std::string& score, std::size_t alike = 2, const std::string& by = "") {
+    const auto lowered = Lowered(
+        "input q: bf16[2, 3, 4, 64]\ninput k: bf16[2, 3, 100, 64]\ninput v: bf16[2, 3, 100, 64]\n"
+        "input l: i64[2, 1, 1, 1]\ninput h: i32[3, 1, 1]\ninput r: i32[4, 1]\ninput p: i32[100]\ninput m: f32[100]\n"
+        "output y: bf16[2, 3, 4, 64]\ny = attention(q, k, v) " +
+        by + " let score = " + score);
+    if (const auto* said = std::get_if<Complaint>(&lowered)) return said->message;
+    const Kernel& kernel = std::get<KernelProgram>(lowered).kernels[0];
+    const SeenKeys seen = SeenKeysOf(kernel, alike);
+    std::string text;
+    const auto add = [&](const char* what, const std::vector<KeyLimit>& limits) {
+      for (const KeyLimit& limit : limits) {
+        const auto name = [&](int operand) {
+          const auto buffer = kernel.operands[static_cast<std::size_t>(operand)].buffer;
+          return std::get<KernelProgram>(lowered).buffers[static_cast<std::size_t>(buffer)].name;
+        };
+        std::string of = ToString(limit.of, name);
+        for (std::size_t at; (at = of.find('[')) != std::string::npos;) of.erase(at, of.find(']') - at + 1);
+        text += fmt::format("{} {}{}; ", what, of, limit.query == 0 ? "" : limit.query > 0 ? " +q" : " -q");
+      }
+    };
+    add("from", seen.from);
+    add("end", seen.end);
+    return text + (seen.or_all ? "or all" : "");
+  }
+};
+
+TEST_F(SeenKeysTest, ConditionsOnPlacesLeaveWhatLiesBetween) {
+  EXPECT_EQ(Seen("select(key() < l, it, -inf)"), "end l; ");
+  EXPECT_EQ(Seen("select(key() <= l, it * 2, -inf)"), "end (1 + l); ");
+  EXPECT_EQ(Seen("select(key() > l, -inf, it) / 8"), "end (1 + l); ");
+  EXPECT_EQ(Seen("select(not(l <= key()), it, -inf)"), "end l; ");
+  EXPECT_EQ(Seen("select(key() >= 3 * l, it, -inf)"), "from (l * 3); ");
+  EXPECT_EQ(Seen("select(query() - key() < 7, it, -inf)"), "from -6 +q; ");
+  EXPECT_EQ(Seen("select(and(key() - query() < 7, l < key()), it, -inf)"), "from (1 + l); end 7 +q; ");
+  EXPECT_EQ(Seen("select(or(key() + query() > 7, l > key()), -inf, it)"), "from l; end 8 -q; ");
+  EXPECT_EQ(Seen("it + m + select(key() < l, 0, -inf)"), "end l; ");
+}
+
+TEST_F(SeenKeysTest, WhatOtherIndicesAndDataSayIsNoLimit) {
+  EXPECT_EQ(Seen("it * 2"), "");
+  EXPECT_EQ(Seen("select(p > 3, it, -inf)"), "");
+  EXPECT_EQ(Seen("select(key() < p, it, -inf)"), "");
+  EXPECT_EQ(Seen("select(key() < r, it, -inf)"), "");
+  EXPECT_EQ(Seen("select(2 * key() < l, it, -inf)"), "");
+  EXPECT_EQ(Seen("select(key() < 2 * query(), it, -inf)"), "");
+  EXPECT_EQ(Seen("select(or(key() < l, p > 3), it, -inf)"), "");
+  EXPECT_EQ(Seen("select(key() < l, it, 0.0)"), "");
+  EXPECT_EQ(Seen("select(key() < h, it, -inf)"), "end h; ");
+  EXPECT_EQ(Seen("select(key() < h, it, -inf)", 1), "");  // heads that share keys
+}
+
+TEST_F(SeenKeysTest, WhereANumberHidesAllKeysAllCount) {
+  EXPECT_EQ(Seen("select(key() < l, it, -1e38)"), "end l; or all");
+  EXPECT_EQ(Seen("select(key() < l, it, -5)"), "");
+  EXPECT_EQ(Seen("select(and(key() < l, p > 3), it, -1e38)"), "");
+  EXPECT_EQ(Seen("select(key() <= query(), it, -1e38)"), "");
+  EXPECT_EQ(Seen("select(key() < l, it + m, -1e38)"), "");
+  EXPECT_EQ(Seen("select(key() < l, select(key() > 3, it, -inf), -1e38)"), "");
+  EXPECT_EQ(Seen("select(key() < l, it, -1e38)", 2, "by {causal: 1}"), "");
+}
+
+}  // namespace
+}  // namespace hone::dsl
