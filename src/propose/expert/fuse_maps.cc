@@ -64,6 +64,21 @@ bool Fuser::InlineInto(std::size_t map_at, std::size_t reader_at) {
   return true;
 }
 
+// Whether the map turns what another map makes for it alone, and a map that reads it has each element many times: then
+// it is made as it is read, neighbours side by side, as biases of 49 x 49 places are that are looked up for 12 heads.
+bool Fuser::TurnsTable(std::size_t map_at, std::size_t reader_at) const {
+  constexpr std::int64_t kMany = 8;
+  const Piece& map = pieces_[map_at];
+  const int source = memory_.Root(map.value->buffer), maker = maker_[Id(source)];
+  const auto position = memory_.Position(*map.value);
+  if (maker < 0 || memory_.IsOutput(source) || !IsSimpleMap(Id(maker)) || !IsSimpleMap(reader_at) ||
+      readers_[Id(source)].size() != 1 || !position || map.space.empty() ||
+      known_[reader_at].count < kMany * known_[map_at].count)
+    return false;
+  const IndexVar& inner = map.space.back();
+  return inner.extent > 1 && position->of(inner) > 1;
+}
+
 // A map that only moves elements (transpose, expand, slice) is another way to index its source; a number is itself.
 // Those that repeat elements come first: what a product's factors do not vary with is known then.
 void Fuser::InlineViews() {
@@ -79,7 +94,8 @@ void Fuser::InlineViews() {
   const auto inline_views = [&](bool roundings) {
     InlineWhere([&](std::size_t map, std::size_t reader) {
       if (rounded_ && RoundsToHalves(map) && (!roundings || IsProductOf(reader, pieces_[map].buffer))) return false;
-      return (is_view(map) && !ScattersRows(map, reader)) || pieces_[map].value->kind == Expr::Kind::kConst;
+      return (is_view(map) && !ScattersRows(map, reader) && !TurnsTable(map, reader)) ||
+             pieces_[map].value->kind == Expr::Kind::kConst;
     });
   };
   // What turns or cuts what was rounded goes first: then a product reads that itself.

@@ -457,11 +457,11 @@ class AttentionEmitter {
     out_.Close();
   }
 
-  // What the scores of a tile hang on, read while the products are made: of each operand whose neighbouring keys lie
-  // side by side, pairs, for all queries or for the thread's two.
+  // What the scores of a tile hang on, read while the products are made: of each operand pairs of neighbouring keys,
+  // for all queries or for the thread's two; as one where they lie so.
   struct Held {
     std::size_t operand = 0;
-    bool of_queries = false;
+    bool of_queries = false, in_pairs = false;
     std::string name, pair;  // the pairs; a pair's type
   };
   std::vector<Held> HeldOperands() {
@@ -480,10 +480,10 @@ class AttentionEmitter {
       const bool of_queries = of.strides[m] != 0 && m_ > 1;
       const DType type = program_.buffers[static_cast<std::size_t>(of.buffer)].dtype;
       const std::int64_t more = settings_.keys / 4 * (of_queries ? 2 : 1) * static_cast<std::int64_t>(Bytes(type));
-      if (!in_pairs || bytes + more > kMostHeld) return;
+      if (of.strides[n] == 0 || n_ < 2 || bytes + more > kMostHeld) return;
       bytes += more;
-      held.push_back(
-          {operand, of_queries, fmt::format("pairs{}", held.size()), PackType(out_, std::string(DeviceType(type)), 2)});
+      held.push_back({operand, of_queries, in_pairs, fmt::format("pairs{}", held.size()),
+                      PackType(out_, std::string(DeviceType(type)), 2)});
     });
     return held;
   }
@@ -500,11 +500,22 @@ class AttentionEmitter {
     out_.Line("Looked looked;");
     out_.Unroll();
     out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", settings_.keys / 8));
-    const std::string n = fmt::format("tile * {} + i * 8 + column", settings_.keys);
-    out_.Line(fmt::format("const int n = {};", ragged ? fmt::format("min({}, {})", n, n_ - 2) : n));
+    out_.Line(fmt::format("const int n = tile * {} + i * 8 + column;", settings_.keys));
+    // Keys behind the last are read again; what comes of them is not looked at.
+    const auto key = [&](const std::string& place, std::int64_t last) {
+      return ragged ? fmt::format("min({}, {})", place, last) : place;
+    };
     const auto read = [&](const Held& held, const std::string& at, const std::string& m) {
-      out_.Line(fmt::format("looked.{}[{}] = reinterpret_cast<const {}&>({});", held.name, at, held.pair,
-                            AttentionElement(out_, kernel_, held.operand, Places(batches, m, "0", "n"), index_)));
+      const auto element = [&](const std::string& place) {
+        return AttentionElement(out_, kernel_, held.operand, Places(batches, m, "0", place), index_);
+      };
+      if (held.in_pairs) {
+        out_.Line(fmt::format("looked.{}[{}] = reinterpret_cast<const {}&>({});", held.name, at, held.pair,
+                              element(key("n", n_ - 2))));
+      } else {
+        out_.Line(fmt::format("looked.{0}[{1}] = {{{2}, {3}}};", held.name, at, element(key("n", n_ - 1)),
+                              element(key("n + 1", n_ - 1))));
+      }
     };
     for (const Held& held : held_) {
       if (!held.of_queries) read(held, "i", "0");

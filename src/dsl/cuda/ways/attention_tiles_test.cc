@@ -99,6 +99,10 @@ constexpr std::string_view kPrograms[] = {
     "input q: TYPE[30, 70, 64]\ninput k: TYPE[30, 400, 64]\ninput v: TYPE[30, 400, 64]\ninput l: i64[30, 1, 1]\n"
     "output y: f32[30, 70, 64]\n"
     "y = attention(q, k, v) let score = it * 0.125 + select((l - 3) * 20 <= key(), -3.4e38, 0)",
+    // Masks of windows whose rows lie at odd places, of heads and of batches.
+    "input q: TYPE[3, 4, 2, 49, 32]\ninput k: TYPE[3, 4, 2, 49, 32]\ninput v: TYPE[3, 4, 2, 49, 32]\n"
+    "input m: TYPE[4, 1, 49, 49]\ninput b: TYPE[2, 49, 49]\noutput y: TYPE[3, 4, 49, 64]\n"
+    "y: [3, 4, 49, 64] = attention(q, k, v) by {heads: 1} let score = it * 0.177 + b + m",
 };
 
 std::string Of(std::string_view type, std::string_view program) {
@@ -123,18 +127,20 @@ TEST_F(CudaAttentionTest, EveryKindCompilesAndFitsWithoutSpills) {
   }
 }
 
-TEST_F(CudaAttentionTest, MasksAreReadInPairsWhereTheyLieInPairsAndRegistersHoldThem) {
-  const auto reads_pairs = [&](std::string_view type, int keys, std::string_view tile) {
+TEST_F(CudaAttentionTest, MasksAreReadAheadInPairsWhereTheyLieSoAndRegistersHoldThem) {
+  const auto reads = [&](std::string_view type, int keys, std::string_view tile) {
     const auto built = BuiltOf(
         fmt::format("input q: f16[128, 64]\ninput k: f16[{1}, 64]\ninput v: f16[{1}, 64]\ninput m: {0}[128, {1}]\n"
                     "output y: f16[128, 64]\ny = attention(q, k, v) with {{tile: {2}}} let score = it * 0.125 + m",
                     type, keys, tile));
-    return built.plan.sources.at(0).text.find("looked.pairs0") != std::string::npos;
+    const std::string& text = built.plan.sources.at(0).text;
+    if (text.find("looked.pairs0") == std::string::npos) return "late";
+    return text.find("= reinterpret_cast<const Pack") != std::string::npos ? "as one" : "apart";
   };
-  EXPECT_TRUE(reads_pairs("f16", 256, "128x128"));
-  EXPECT_TRUE(reads_pairs("f32", 256, "128x64"));
-  EXPECT_FALSE(reads_pairs("f32", 256, "128x128"));  // 64 of the thread's scores, in 64 registers
-  EXPECT_FALSE(reads_pairs("f16", 255, "128x128"));  // every second row begins within a pair
+  EXPECT_STREQ(reads("f16", 256, "128x128"), "as one");
+  EXPECT_STREQ(reads("f32", 256, "128x64"), "as one");
+  EXPECT_STREQ(reads("f32", 256, "128x128"), "late");   // 64 of the thread's scores, in 64 registers
+  EXPECT_STREQ(reads("f16", 255, "128x128"), "apart");  // every second row begins within a pair
 }
 
 TEST_F(CudaAttentionTest, WhatTheCopyEngineOrTheRegistersCannotHoldIsRefusedInALine) {

@@ -379,5 +379,25 @@ TEST(AttentionTest, MasksOfAFewWindowsRepeatInABatchAndAFactorOfQueriesIsInTheSc
   EXPECT_EQ(program.find("map("), std::string::npos) << program;
 }
 
+TEST(AttentionTest, BiasesThatAreLookedUpForEachHeadLieAsScoresReadThem) {
+  std::string text = kWindows;
+  const auto replace = [&](const std::string& what, const std::string& with) {
+    text.replace(text.find(what), what.size(), with);
+  };
+  replace(R"({"name": "mask", )", R"({"name": "table", "shape": [9, 3], "dtype": "bf16", "role": "parameter",
+                                      "generator": {"kind": "uniform", "low": 0, "high": 1}},
+                                     {"name": "places", "shape": [256], "dtype": "i64", "role": "parameter",
+                                      "generator": {"kind": "integer", "low": 0, "high": 9}},
+                                     {"name": "mask", )");
+  replace(R"("outputs": ["scores"]},)", R"("outputs": ["products"]},
+  {"op": "aten.index.Tensor", "args": {"self": "%table", "indices": ["%places"]}, "outputs": ["found"]},
+  {"op": "aten.view.default", "args": {"self": "%found", "size": [16, 16, 3]}, "outputs": ["biases"]},
+  {"op": "aten.permute.default", "args": {"self": "%biases", "dims": [2, 0, 1]}, "outputs": ["turned"]},
+  {"op": "aten.add.Tensor", "args": {"self": "%products", "other": "%turned"}, "outputs": ["scores"]},)");
+  const std::string program = WrittenText(text);
+  EXPECT_NE(program.find("turned: bf16 = nest [i < 3, j < 16, l < 16] (table["), std::string::npos) << program;
+  EXPECT_NE(program.find("let score = it * 0.125 + turned + mask"), std::string::npos) << program;
+}
+
 }  // namespace
 }  // namespace hone::expert
