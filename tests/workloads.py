@@ -35,6 +35,7 @@ FAMILIES = {
     "norm_backward": ["norm", "reduce"],
     "norm_statistics": ["norm"],
     "nucleus": ["softmax", "order", "scan", "reduce", "nest", "nest"],
+    "paged_decode": ["attention"],
     "quantized_rows": ["norm"],
     "selective_log_probs": ["matmul_reduce", "nest"],
     "shifted_loss": ["nest", "matmul_reduce", "nest", "reduce"],

@@ -67,10 +67,13 @@ bool Checker::MakeKernel(const Statement& statement, int target, Kernel& kernel)
   if (family->variants.empty() && !kernel.variant.empty()) {
     return Fail(statement.at, fmt::format("'{}' has no variants: remove '{}'", family->name, kernel.variant));
   }
-  if (static_cast<int>(statement.operands.size()) != family->operands) {
-    return Fail(statement.at,
-                fmt::format("'{}' takes {} operand{}, not {}: {}", family->name, family->operands,
-                            family->operands == 1 ? "" : "s", statement.operands.size(), family->grammar));
+  const int operands = static_cast<int>(statement.operands.size());
+  if (operands < family->operands || operands > family->operands + family->further_operands) {
+    return Fail(statement.at, fmt::format("'{}' takes {}{} operand{}, not {}: {}", family->name, family->operands,
+                                          family->further_operands == 0
+                                              ? ""
+                                              : fmt::format(" to {}", family->operands + family->further_operands),
+                                          family->operands == 1 ? "" : "s", operands, family->grammar));
   }
   if (family->takes_axes && statement.axes.empty()) {
     return Fail(statement.at, fmt::format("'{}' needs axes: write 'over [...]' after the operands", family->name));

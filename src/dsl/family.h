@@ -42,6 +42,7 @@ struct Family {
   std::string_view grammar;                    // "reduce sum|prod|max|min (EXPR) over [AXES]"
   std::span<const std::string_view> variants;  // empty: none allowed
   int operands = 1;
+  int further_operands = 0;  // that may be left out
   bool takes_axes = false, takes_lets = false;
   bool takes_indices = false;  // a nest: its operand is an element expression over indices of its own
   bool takes_also = false;     // further results

@@ -43,20 +43,25 @@ struct FewQueries {
       }
     }
   }
-  // Of 16 keys, those from `left` on are not there.
-  __device__ __forceinline__ void ReadKeys(const T* first, long row, int left) {
+  // Of 16 keys from `first` on, those from `end` on are not there. row(key) is where its elements begin.
+  template <class Row>
+  __device__ __forceinline__ void ReadKeys(const Row& row, int first, int end) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half)
+    for (int half = 0; half < 2; ++half) {
+      const int key = first + g + half * 8;
+      const T* const elements = row(key) + t * 8;
 #pragma unroll
-      for (int b = 0; b < kDepthBlocks; ++b)
-        ReadOnce(keys[b][half], first + (g + half * 8) * row + b * 32 + t * 8, g + half * 8 < left);
+      for (int b = 0; b < kDepthBlocks; ++b) ReadOnce(keys[b][half], elements + b * 32, key < end);
+    }
   }
-  __device__ __forceinline__ void ReadValues(const T* first, long row, int left) {
+  template <class Row>
+  __device__ __forceinline__ void ReadValues(const Row& row, int first, int end) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int key = t * 2 + i % 2 + i / 2 * 8;
+      const int key = first + t * 2 + i % 2 + i / 2 * 8;
+      const T* const elements = row(key) + g * 8;
 #pragma unroll
-      for (int b = 0; b < kWidthBlocks; ++b) ReadOnce(values[b][i], first + key * row + b * 64 + g * 8, key < left);
+      for (int b = 0; b < kWidthBlocks; ++b) ReadOnce(values[b][i], elements + b * 64, key < end);
     }
   }
 
@@ -120,19 +125,19 @@ struct FewQueries {
       }
   }
 
-  // Keys [begin, end) of rows of K and V that are `k_row` and `v_row` elements apart, every `step` sixteen of them from this
-  // warp's first on. score(scores, first key) makes scores of products; `scale` is in units of log2.
-  template <class Score>
-  __device__ __forceinline__ void Attend(const T* k, long k_row, const T* v, long v_row, int begin, int end, int step,
-                                         float scale, const Score& score) {
+  // Keys [begin, end), every `step` sixteen of them from this warp's first on; k(key) and v(key) are where rows of K and V
+  // begin. score(scores, first key) makes scores of products; `scale` is in units of log2.
+  template <class Keys, class Values, class Score>
+  __device__ __forceinline__ void Attend(const Keys& k, const Values& v, int begin, int end, int step, float scale,
+                                         const Score& score) {
     if (begin >= end) return;
-    ReadKeys(k + begin * k_row, k_row, end - begin);
-    ReadValues(v + begin * v_row, v_row, end - begin);
+    ReadKeys(k, begin, end);
+    ReadValues(v, begin, end);
     for (int at = begin; at < end; at += step) {
       const int next = at + step;
       float scores[2][4];
       MultiplyKeys(scores);
-      if (next < end) ReadKeys(k + next * k_row, k_row, end - next);
+      if (next < end) ReadKeys(k, next, end);
       score(scores, at);
       if (end - at < 16) {
 #pragma unroll
@@ -143,7 +148,7 @@ struct FewQueries {
       }
       Weigh(scores, scale);
       AddValues(scores);
-      if (next < end) ReadValues(v + next * v_row, v_row, end - next);
+      if (next < end) ReadValues(v, next, end);
     }
 #pragma unroll
     for (int half = 0; half < 2; ++half) {

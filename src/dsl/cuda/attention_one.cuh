@@ -46,11 +46,14 @@ struct OneQuery {
       queries[r][p * 2 + 1] = both.y;
     }
   }
-  // Rows from `first` on; those from `left` on are not there.
-  __device__ __forceinline__ void Read(unsigned (&to)[LOADS][4], const T* first, long row, int left) const {
+  // Rows from `first` on; those from `end` on are not there. row(key) is where a key's elements begin.
+  template <class Row>
+  __device__ __forceinline__ void Read(unsigned (&to)[LOADS][4], const Row& row, int first, int end) const {
 #pragma unroll
-    for (int i = 0; i < LOADS; ++i)
-      ReadOnce(to[i], first + (i * kSides + side) * row + lane * 8, i * kSides + side < left);
+    for (int i = 0; i < LOADS; ++i) {
+      const int key = first + i * kSides + side;
+      ReadOnce(to[i], row(key) + lane * 8, key < end);
+    }
   }
 
   __device__ __forceinline__ void MultiplyKeys(float (&scores)[ROWS][LOADS]) const {
@@ -113,19 +116,19 @@ struct OneQuery {
       }
   }
 
-  // Keys [begin, end) of rows of K and V that are `k_row` and `v_row` elements apart, as many as a warp takes of every `step` from
-  // this warp's first on. score(product, row, key) makes a score; `scale` is in units of log2.
-  template <class Score>
-  __device__ __forceinline__ void Attend(const T* k, long k_row, const T* v, long v_row, int begin, int end, int step,
-                                         float scale, const Score& score) {
+  // Keys [begin, end), as many as a warp takes of every `step` from this warp's first on; k(key) and v(key) are where rows of
+  // K and V begin. score(product, row, key) makes a score; `scale` is in units of log2.
+  template <class Keys, class Values, class Score>
+  __device__ __forceinline__ void Attend(const Keys& k, const Values& v, int begin, int end, int step, float scale,
+                                         const Score& score) {
     if (begin >= end) return;
-    Read(keys, k + begin * k_row, k_row, end - begin);
-    Read(values, v + begin * v_row, v_row, end - begin);
+    Read(keys, k, begin, end);
+    Read(values, v, begin, end);
     for (int at = begin; at < end; at += step) {
       const int next = at + step;
       float scores[ROWS][LOADS];
       MultiplyKeys(scores);
-      if (next < end) Read(keys, k + next * k_row, k_row, end - next);
+      if (next < end) Read(keys, k, next, end);
 #pragma unroll
       for (int r = 0; r < ROWS; ++r)
 #pragma unroll
@@ -135,7 +138,7 @@ struct OneQuery {
         }
       Weigh(scores, scale);
       AddValues(scores);
-      if (next < end) Read(values, v + next * v_row, v_row, end - next);
+      if (next < end) Read(values, v, next, end);
     }
   }
 

@@ -12,7 +12,7 @@ namespace hone::dsl {
 
 std::int64_t AttentionBatches(const Kernel& kernel) {
   std::int64_t batches = 1;
-  for (std::size_t d = 0; d + kAttentionM < kernel.space.size(); ++d) batches *= kernel.space[d].extent;
+  for (std::size_t d = 0; d < AttentionBatchDims(kernel); ++d) batches *= kernel.space[d].extent;
   return batches;
 }
 
@@ -48,7 +48,10 @@ std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t i
   }
   const std::int64_t pack = halves ? 8 : 4;  // 16 bytes
   const KernelOperand& operand = InputOperand(kernel, input);
-  const std::size_t rank = kernel.space.size(), row = rank - (input == 0 ? kAttentionM : kAttentionN),
+  const std::size_t rank = kernel.space.size(),
+                    row = rank - (input == 0           ? kAttentionM
+                                  : ReadsPages(kernel) ? kAttentionS
+                                                       : kAttentionN),
                     width = rank - (input == 2 ? kAttentionE : kAttentionD);
   AttentionRows rows{.buffer = operand.buffer,
                      .offset = operand.offset,

@@ -10,12 +10,15 @@
 
 #include "dsl/cuda/writer.h"
 #include "dsl/kernel.h"
+#include "dsl/shape/pages.h"
 #include "dsl/shape/seen_keys.h"
 
 namespace hone::dsl {
 
 // The first dimensions of a query, a value, a key and a score from the end of the space [batches.., M, E | N, D].
 inline constexpr std::size_t kAttentionM = 4, kAttentionE = 3, kAttentionN = 2, kAttentionD = 1;
+// And before them, where keys are found by pages: the table's place, the page, the place in a page.
+inline constexpr std::size_t kAttentionT = 7, kAttentionP = 6, kAttentionS = 5;
 inline constexpr std::string_view kAttentionNames[] = {"q", "k", "v"};
 
 inline std::int64_t AttentionExtent(const Kernel& kernel, std::size_t from_end) {
@@ -28,8 +31,8 @@ std::vector<std::string> OpenAttentionBatches(DeviceWriter& out, const Kernel& k
 
 // Of which types a way's operands are: f16 or bf16, or f32.
 enum class AttentionOf : std::uint8_t { kHalves, kF32 };
-// Rows of q, k or v (`input` 0, 1, 2): `count` of `width` elements that lie side by side, `row` from one to the next;
-// all of them, in each batch, begin at multiples of 16 bytes.
+// Rows of q, k or v (`input` 0, 1, 2): `count` of `width` elements that lie side by side, `row` from one to the next,
+// of pages those of one; all of them, in each batch, begin at multiples of 16 bytes.
 struct AttentionRows {
   int buffer = -1;
   std::int64_t offset = 0, count = 1, width = 1, row = 0;

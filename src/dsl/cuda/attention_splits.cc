@@ -11,15 +11,23 @@ namespace hone::dsl {
 
 AttentionSharedRows SharedRowsOf(const Kernel& kernel) {
   const auto stands = [&](std::size_t input, std::size_t d) { return InputOperand(kernel, input).strides[d] == 0; };
-  AttentionSharedRows rows{.shared_from = kernel.space.size() - kAttentionM};
+  // Pages of theirs, or the same.
+  const auto pages_stand = [&](std::size_t d) {
+    if (!ReadsPages(kernel)) return true;
+    bool same = true;
+    Visit(kernel.inputs[3], [&](const ExprNode& node) {
+      same &= node.kind != Expr::Kind::kLoad || kernel.operands[static_cast<std::size_t>(node.buffer)].strides[d] == 0;
+    });
+    return same;
+  };
+  AttentionSharedRows rows{.shared_from = AttentionBatchDims(kernel)};
   while (rows.shared_from > 0) {
     const std::size_t d = rows.shared_from - 1;
-    if (kernel.space[d].extent > 1 && (!stands(1, d) || !stands(2, d))) break;
+    if (kernel.space[d].extent > 1 && (!stands(1, d) || !stands(2, d) || !pages_stand(d))) break;
     rows.shared_from = d;
   }
   for (std::size_t d = 0; d < rows.shared_from; ++d) rows.pairs *= kernel.space[d].extent;
-  for (std::size_t d = rows.shared_from; d + kAttentionM < kernel.space.size(); ++d)
-    rows.count *= kernel.space[d].extent;
+  for (std::size_t d = rows.shared_from; d < AttentionBatchDims(kernel); ++d) rows.count *= kernel.space[d].extent;
   rows.count *= AttentionExtent(kernel, kAttentionM);
   return rows;
 }
@@ -90,9 +98,6 @@ void AttentionSplits::Begin(int blocks_a_processor) {
 
 void AttentionSplits::Attend() {
   const std::int64_t keys = AttentionExtent(kernel_, kAttentionN), steps = (keys + step_ - 1) / step_;
-  std::string why;
-  const std::int64_t k_row = AttentionRowsOf(kernel_, 1, AttentionOf::kHalves, why)->row,
-                     v_row = AttentionRowsOf(kernel_, 2, AttentionOf::kHalves, why)->row;
   std::vector<std::string> places = batches_;
   places.resize(kernel_.space.size(), "0");
   std::string first = "0", last = fmt::format("{}", keys), count = fmt::format("{}", steps);
@@ -112,9 +117,9 @@ void AttentionSplits::Attend() {
                         step_, bound("part + 1"), step_, last));
   constexpr double kLog2E = 1.4426950408889634;
   out_.Line(fmt::format("constexpr float scale = {};", out_.Number(kLog2E * score_.factor)));
-  out_.Line(fmt::format("warp.Attend({}, {}, {}, {}, begin, end, {}, scale, score);",
-                        AttentionPointer(out_, kernel_, 1, places), k_row, AttentionPointer(out_, kernel_, 2, places),
-                        v_row, warps_ * step_));
+  Rows("key", 1, places);
+  Rows("value", 2, places);
+  out_.Line(fmt::format("warp.Attend(key, value, begin, end, {}, scale, score);", warps_ * step_));
   out_.Open(
       fmt::format("warp.template Finish<{}>(reinterpret_cast<float*>(memory), min({}, {} - first_row), scale, "
                   "[&](int at, int e, float sum, float total, float most)",
@@ -134,9 +139,32 @@ void AttentionSplits::Attend() {
   out_.CloseWith(");");
 }
 
+// The function `name`, the address of the row of K or V with a number; behind the last any, which nobody reads.
+void AttentionSplits::Rows(const std::string& name, std::size_t input, std::vector<std::string> places) {
+  const KernelOperand& operand = InputOperand(kernel_, input);
+  const std::size_t rank = kernel_.space.size();
+  const std::int64_t keys = AttentionExtent(kernel_, kAttentionN);
+  out_.Line(fmt::format("const auto* {}s = {};", name, AttentionPointer(out_, kernel_, input, places)));
+  out_.Open(fmt::format("const auto {} = [&](int n)", name));
+  if (!ReadsPages(kernel_)) {
+    out_.Line(fmt::format("return {}s + static_cast<long>(n) * {}l;", name, operand.strides[rank - kAttentionN]));
+  } else {
+    const std::int64_t page = kernel_.space[rank - kAttentionS].extent;
+    out_.Line(fmt::format("const int at = min(n, {}), place = at / {};", keys - 1, page));
+    places[rank - kAttentionT] = "place";
+    out_.Line(fmt::format("const long page = {};", AttentionText(out_, kernel_, kernel_.inputs[3], places, "long")));
+    out_.Line(fmt::format("return {}s + page * {}l + (at - place * {}) * {}l;", name,
+                          operand.strides[rank - kAttentionP], page, operand.strides[rank - kAttentionS]));
+  }
+  out_.CloseWith(";");
+}
+
 void AttentionSplits::End(std::int64_t shared_bytes) {
   DeviceWriter::LaunchShape launch;
   for (std::size_t input = 0; input < 3; ++input) AddRead(launch, InputOperand(kernel_, input).buffer);
+  if (ReadsPages(kernel_)) {
+    for (const int buffer : BuffersOf(kernel_, kernel_.inputs[3])) AddRead(launch, buffer);
+  }
   for (const int buffer : BuffersOf(kernel_, score_.score)) AddRead(launch, buffer);
   if (splits_ == 1) {
     for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
@@ -218,9 +246,10 @@ std::vector<std::string> AttentionSplits::PlacesOf(const std::vector<std::string
   const std::int64_t queries = AttentionExtent(kernel_, kAttentionM);
   std::vector<std::string> places = batches;
   const std::string head = queries == 1 ? row : fmt::format("{} / {}", row, queries);
-  const auto shared = Decomposed(queries == 1 ? row : "(" + head + ")", rows_.shared_from,
-                                 kernel_.space.size() - kAttentionM, rows_.count / queries);
+  const auto shared = Decomposed(queries == 1 ? row : "(" + head + ")", rows_.shared_from, AttentionBatchDims(kernel_),
+                                 rows_.count / queries);
   places.insert(places.end(), shared.begin(), shared.end());
+  places.resize(kernel_.space.size() - kAttentionM, "0");
   places.push_back(queries == 1 ? "0" : rows_.count == queries ? row : fmt::format("({} % {})", row, queries));
   places.resize(kernel_.space.size(), "0");
   return places;

@@ -54,6 +54,7 @@ class AttentionSplits {
   SeenKeys seen_;
 
  private:
+  void Rows(const std::string& name, std::size_t input, std::vector<std::string> places);
   void PutTogether();
   // Writes element `e` of `row`, of the names of the sum of its values and that of their weights, `sum` and `total`,
   // over its largest score, `most`.

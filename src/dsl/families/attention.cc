@@ -6,18 +6,29 @@
 #include "dsl/family.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/matmul_shape.h"
+#include "dsl/shape/pages.h"
 #include "dsl/shape/seen_keys.h"
 #include "dsl/shape/window.h"
 
 namespace hone::dsl::family_attention {
 namespace {
 
+// The space is [batches.., M, E, N, D], with [T, P, S] before M where a table of T pages says which of the P pages a
+// batch's keys are in, S each: then N is T * S.
 std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& shapes,
                                      std::vector<std::vector<int>>& operand_dims) {
   const Shape &q = shapes[0], &k = shapes[1], &v = shapes[2];
-  const std::string all =
-      fmt::format("attention of {}, {} and {}", hone::ToString(q), hone::ToString(k), hone::ToString(v));
-  if (q.size() < 2 || k.size() < 2 || v.size() < 2) return all + ": wants q [.., M, D], k [.., N, D] and v [.., N, E]";
+  const bool pages = shapes.size() == 4;
+  std::string all = fmt::format("attention of {}, {} and {}", hone::ToString(q), hone::ToString(k), hone::ToString(v));
+  if (pages) all += ", by pages of " + hone::ToString(shapes[3]);
+  // Of each operand's dimensions those that are no batch.
+  const std::size_t of_keys = pages ? 3 : 2;
+  const std::size_t own[] = {2, of_keys, of_keys, 1};
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (shapes[i].size() < own[i])
+      return all + (pages ? ": wants q [.., M, D], k [.., P, S, D], v [.., P, S, E] and the pages' numbers [.., T]"
+                          : ": wants q [.., M, D], k [.., N, D] and v [.., N, E]");
+  }
   const auto last = [](const Shape& shape, std::size_t from_end) { return shape[shape.size() - from_end]; };
   if (last(q, 1) != last(k, 1)) {
     return fmt::format("{}: q's last extent ({}) must be k's ({})", all, last(q, 1), last(k, 1));
@@ -25,22 +36,27 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
   if (last(k, 2) != last(v, 2)) {
     return fmt::format("{}: there must be as many rows in k ({}) as in v ({})", all, last(k, 2), last(v, 2));
   }
+  if (pages && last(k, 3) != last(v, 3)) {
+    return fmt::format("{}: there must be as many pages in k ({}) as in v ({})", all, last(k, 3), last(v, 3));
+  }
   if (auto why = FillAttribute(kernel.attributes, "causal", 1, 0, 0)) return why;
   if (kernel.attributes["causal"][0] > 1)
     return fmt::format("'causal' is 0 or 1, not {}", kernel.attributes["causal"][0]);
   if (auto why = FillAttribute(kernel.attributes, "safe", 1, 0, 0)) return why;
   if (kernel.attributes["safe"][0] > 1) return fmt::format("'safe' is 0 or 1, not {}", kernel.attributes["safe"][0]);
-  const std::size_t batches = std::max({q.size(), k.size(), v.size()}) - 2;
+  std::size_t batches = 0;
+  for (std::size_t i = 0; i < shapes.size(); ++i) batches = std::max(batches, shapes[i].size() - own[i]);
   if (auto why = FillAttribute(kernel.attributes, "heads", 1, 0, 0)) return why;
   if (kernel.attributes["heads"][0] > static_cast<std::int64_t>(batches)) {
     return fmt::format("{}: 'heads' {} are more than its batch dimensions; try {}", all, kernel.attributes["heads"][0],
                        batches);
   }
-  operand_dims.assign(3, {});
+  operand_dims.assign(shapes.size(), {});
   for (std::size_t b = 0; b < batches; ++b) {
     std::int64_t extent = 1;
-    for (const auto& shape : shapes) {
-      const std::size_t missing = batches + 2 - shape.size();
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const Shape& shape = shapes[i];
+      const std::size_t missing = batches + own[i] - shape.size();
       if (b < missing || shape[b - missing] == 1) continue;
       if (extent != 1 && extent != shape[b - missing]) return all + ": the batches do not broadcast";
       extent = shape[b - missing];
@@ -48,26 +64,36 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
     kernel.space.push_back(NewIndex(extent));
     for (auto& dims : operand_dims) dims.push_back(static_cast<int>(b));
   }
-  const int m = static_cast<int>(batches), e = m + 1, n = m + 2, d = m + 3;
-  for (const auto extent : {last(q, 2), last(v, 1), last(k, 2), last(q, 1)}) kernel.space.push_back(NewIndex(extent));
+  const int page = static_cast<int>(batches), m = page + (pages ? 3 : 0), e = m + 1, n = m + 2, d = m + 3;
+  std::int64_t keys = last(k, 2);
+  if (pages) {
+    for (const auto extent : {last(shapes[3], 1), last(k, 3), last(k, 2)}) kernel.space.push_back(NewIndex(extent));
+    keys *= last(shapes[3], 1);
+    operand_dims[3].push_back(page);
+    for (const std::size_t i : {1, 2}) operand_dims[i].insert(operand_dims[i].end(), {page + 1, page + 2});
+    kernel.axes = {page, page + 1, page + 2};
+  } else {
+    for (const std::size_t i : {1, 2}) operand_dims[i].push_back(n);
+  }
+  for (const auto extent : {last(q, 2), last(v, 1), keys, last(q, 1)}) kernel.space.push_back(NewIndex(extent));
   for (const auto& index : kernel.space) {
     if (index.extent < 1) return all + ": every extent must be 1 at least";
   }
   operand_dims[0].insert(operand_dims[0].end(), {m, d});
-  operand_dims[1].insert(operand_dims[1].end(), {n, d});
-  operand_dims[2].insert(operand_dims[2].end(), {n, e});
-  kernel.axes = {n, d};
+  operand_dims[1].push_back(d);
+  operand_dims[2].push_back(e);
+  kernel.axes.insert(kernel.axes.end(), {n, d});
   return std::nullopt;
 }
 
 // Batches, query, heads, element.
 std::vector<int> ResultOrder(const Kernel& kernel) {
-  const int m = static_cast<int>(kernel.space.size()) - 4;
+  const int batches = static_cast<int>(AttentionBatchDims(kernel)), m = static_cast<int>(kernel.space.size()) - 4;
   const int heads = static_cast<int>(kernel.attributes.at("heads")[0]);
   std::vector<int> dims;
-  for (int d = 0; d < m - heads; ++d) dims.push_back(d);
+  for (int d = 0; d < batches - heads; ++d) dims.push_back(d);
   dims.push_back(m);
-  for (int d = m - heads; d < m; ++d) dims.push_back(d);
+  for (int d = batches - heads; d < batches; ++d) dims.push_back(d);
   dims.push_back(m + 1);
   return dims;
 }
@@ -76,15 +102,17 @@ std::vector<int> ResultOrder(const Kernel& kernel) {
 std::vector<int> ScoreDims(const Kernel& kernel) {
   const int rank = static_cast<int>(kernel.space.size());
   std::vector<int> dims;
-  for (int d = 0; d < rank - 3; ++d) dims.push_back(d);
-  dims.push_back(rank - 2);
+  for (int d = 0; d < static_cast<int>(AttentionBatchDims(kernel)); ++d) dims.push_back(d);
+  dims.insert(dims.end(), {rank - 4, rank - 2});
   return dims;
 }
 
 std::optional<std::string> Check(const KernelProgram& program, const Kernel& kernel) {
-  for (const auto& input : kernel.inputs) {
-    if (input->type != ScalarType::kReal) return "attention multiplies reals: write real(x) around whole numbers";
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (kernel.inputs[i]->type != ScalarType::kReal)
+      return "attention multiplies reals: write real(x) around whole numbers";
   }
+  if (ReadsPages(kernel) && kernel.inputs[3]->type != ScalarType::kInt) return "the pages' numbers are whole numbers";
   if (auto why = CheckScore(kernel, "values")) return why;
   return CheckTargetOfProducts(program, kernel);
 }
@@ -93,7 +121,7 @@ double Flops(const Kernel& kernel) {
   const std::size_t rank = kernel.space.size();
   const auto extent = [&](std::size_t from_end) { return static_cast<double>(kernel.space[rank - from_end].extent); };
   double batches = 1;
-  for (std::size_t d = 0; d + 4 < rank; ++d) batches *= static_cast<double>(kernel.space[d].extent);
+  for (std::size_t d = 0; d < AttentionBatchDims(kernel); ++d) batches *= static_cast<double>(kernel.space[d].extent);
   double score = 24;  // exp, maximum and sum
   if (!kernel.lets.empty()) score += OperationsPerElement(kernel.lets[0].body);
   return batches * (SeenPairs(kernel) * (2 * (extent(1) + extent(3)) + score) +
@@ -113,9 +141,10 @@ constexpr Attribute kAttributes[] = {
 HONE_ROW(Family){
     .name = "attention",
     .doc = "softmax(q k^T) v for q [.., M, D], k [.., N, D] and v [.., N, E]; batches broadcast.",
-    .grammar = "attention(EXPR, EXPR, EXPR) by {causal, heads, safe} let score = EXPR -> EXPR",
+    .grammar = "attention(EXPR, EXPR, EXPR [, EXPR]) by {causal, heads, safe} let score = EXPR -> EXPR",
     .variants = {},
     .operands = 3,
+    .further_operands = 1,
     .takes_lets = true,
     .cpu_choice = "path",
     .cuda_choice = "path",

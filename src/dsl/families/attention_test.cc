@@ -121,6 +121,24 @@ TEST(AttentionTest, WhatDoesNotFitIsSaid) {
   EXPECT_EQ(complaint("y = attention(q, k, v) -> it + query()"), "unknown function 'query'");
   EXPECT_EQ(complaint("y = attention(q, k, v) let score = it + lse()"), "unknown function 'lse'");
   EXPECT_EQ(complaint("y = attention(q, k, v) -> it * lse(it)"), "unknown function 'lse'");
+  EXPECT_EQ(complaint("y = attention(q, k)"),
+            "'attention' takes 3 to 4 operands, not 2: attention(EXPR, EXPR, EXPR [, EXPR]) by {causal, heads, safe} "
+            "let score = EXPR -> EXPR");
+  const std::string pages = "input c: f32[6, 5, 8]\ninput w: f32[6, 4, 8]\ninput t: i32[9]\ninput r: f32[9]\n";
+  EXPECT_EQ(
+      complaint(pages + "y = attention(q, k, v, t)"),
+      "attention of [4, 8], [5, 8] and [5, 3], by pages of [9]: wants q [.., M, D], k [.., P, S, D], v [.., P, S, "
+      "E] and the pages' numbers [.., T]");
+  EXPECT_EQ(
+      complaint(pages + "y = attention(q, c, w, t)"),
+      "attention of [4, 8], [6, 5, 8] and [6, 4, 8], by pages of [9]: there must be as many rows in k (5) as in v "
+      "(4)");
+  EXPECT_EQ(complaint(pages + "output z: f32[4, 8]\nz = attention(q, c, c, r)"),
+            "the pages' numbers are whole numbers");
+  EXPECT_EQ(
+      complaint(pages + "output z: f32[4, 8]\nz = attention(q, c, c, t)"),
+      "'attention' has no kernel for this: few queries alone find their keys by pages, on CUDA devices: look them "
+      "up before");
   EXPECT_EQ(complaint("y = attention(q, k, v) by {causal: 2}"), "'causal' is 0 or 1, not 2");
   EXPECT_EQ(complaint("y = attention(q, k, v) by {safe: 2}"), "'safe' is 0 or 1, not 2");
 }

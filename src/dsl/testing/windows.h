@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dsl/kernel.h"
+#include "dsl/shape/pages.h"
 
 namespace hone::dsl::testing {
 
@@ -104,6 +105,12 @@ inline double AttentionAt(const Kernel& kernel, std::vector<std::int64_t>& at, c
     kept.keys.clear();
     kept.values.clear();
     each(n, [&] {
+      if (ReadsPages(kernel)) {
+        const std::size_t t = rank - 7, p = rank - 6, s = rank - 5;
+        at[t] = at[n] / kernel.space[s].extent;
+        at[s] = at[n] % kernel.space[s].extent;
+        at[p] = static_cast<std::int64_t>(input(3, 0));
+      }
       each(d, [&] { kept.keys.push_back(input(1, 0)); });
       each(e, [&] { kept.values.push_back(input(2, 0)); });
     });
@@ -116,7 +123,7 @@ inline double AttentionAt(const Kernel& kernel, std::vector<std::int64_t>& at, c
     each(n, [&] {
       double score = std::inner_product(query.begin(), query.end(),
                                         &kept.keys[static_cast<std::size_t>(at[n]) * query.size()], 0.0);
-      if (!kernel.lets.empty()) score = input(3, score);
+      if (!kernel.lets.empty()) score = input(kernel.inputs.size(), score);
       kept.scores.push_back(causal && at[n] > at[m] ? -INFINITY : score);
     });
   }

@@ -221,20 +221,34 @@ void Fuser::GroupAttention() {
       Learn(i);
       break;
     }
-    if (!pieces_[i].inside.empty()) GroupMove(i);
+    if (!pieces_[i].inside.empty()) GroupPages(GroupMove(i));
   }
 }
 
 // A map that does nothing but move what attention made, and is all that reads it. Whether it lays heads side by side
-// is for the recogniser to see.
-void Fuser::GroupMove(std::size_t attention) {
+// is for the recogniser to see. Gives the piece that attention is in then.
+std::size_t Fuser::GroupMove(std::size_t attention) {
   const auto readers = Readers(pieces_[attention].buffer);
-  if (readers.size() != 1 || memory_.IsOutput(pieces_[attention].buffer)) return;
+  if (readers.size() != 1 || memory_.IsOutput(pieces_[attention].buffer)) return attention;
   const std::size_t map = readers[0];
-  if (!IsSimpleMap(map) || !known_[map].plain || pieces_[map].value->kind != Expr::Kind::kLoad) return;
+  if (!IsSimpleMap(map) || !known_[map].plain || pieces_[map].value->kind != Expr::Kind::kLoad) return attention;
   pieces_[map].inside = {pieces_[attention]};
   Kill(attention);
   Learn(map);
+  return map;
+}
+
+// Maps that look up what it reads, for it alone.
+void Fuser::GroupPages(std::size_t attention) {
+  for (const int read : std::vector<int>(known_[attention].reads)) {
+    const int maker = maker_[Id(read)];
+    if (maker < 0 || memory_.IsOutput(read) || !IsSimpleMap(Id(maker)) || known_[Id(maker)].plain ||
+        pieces_[Id(maker)].value->kind != Expr::Kind::kLoad || Readers(read).size() != 1)
+      continue;
+    pieces_[attention].looked_up.push_back(pieces_[Id(maker)]);
+    Kill(Id(maker));
+  }
+  Learn(attention);
 }
 
 // A product of halves that a kernel makes with another one: with what is inside of it, if anything, it says which of

@@ -102,7 +102,8 @@ class Fuser {
   void DivideWeights();
   bool DivideWeights(std::size_t product, std::size_t sum);
   void GroupAttention();
-  void GroupMove(std::size_t attention);
+  std::size_t GroupMove(std::size_t attention);
+  void GroupPages(std::size_t attention);
   bool GoesTogether(std::size_t at) const;
   void GroupSlices(std::optional<Piece> (*of_slices)(const Memory&, const Piece&, const Piece&));
   void GroupProducts();

@@ -79,6 +79,7 @@ void EachExpr(Piece& piece, const std::function<void(Expr&)>& visit) {
   for (auto& statistic : piece.statistics) EachExpr(statistic, visit);
   for (auto& part : piece.inside) EachExpr(part, visit);
   for (auto& one : piece.also) EachExpr(one, visit);
+  for (auto& one : piece.looked_up) EachExpr(one, visit);
 }
 
 void EachExpr(const Piece& piece, const std::function<void(const Expr&)>& visit) {
@@ -91,6 +92,7 @@ void EachExpr(const Piece& piece, const std::function<void(const Expr&)>& visit)
   for (const auto& statistic : piece.statistics) EachExpr(statistic, visit);
   for (const auto& part : piece.inside) EachExpr(part, visit);
   for (const auto& one : piece.also) EachExpr(one, visit);
+  for (const auto& one : piece.looked_up) EachExpr(one, visit);
 }
 
 Shape Extents(const std::vector<IndexVar>& vars) {

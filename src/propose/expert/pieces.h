@@ -12,6 +12,7 @@
 //   batches.cc   batches of products, and rows of other readers, in dimensions of maps
 //   weights.cc   products of few rows with numbers of few bits
 //   scales.cc    scales go behind their products
+//   pages.h      rows that are looked up by pages
 //   hidden_keys.h  which keys a score of attention hides by their places
 //   writer.h     pieces become statements of the language
 #pragma once
@@ -59,6 +60,8 @@ struct Piece {
                                   // over that of its statistics;
                                   // of places in order: maps that look up the elements that are there;
                                   // of the fold of a product that finds a place: the fold that finds what is there
+  std::vector<Piece> looked_up;   // of attention, or the map around it: maps that look its keys and values up by pages
+                                  // (pages.h), for it alone
   int sequence = -1;              // a step of the sequence of this number: Stage::sequence
   int along = 0;                  // of a step: the dimension of `space` that is walked in order
   bool reversed = false;          // of a step: from the last to the first

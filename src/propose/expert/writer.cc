@@ -89,6 +89,13 @@ class ProgramWriter {
   }
 
   bool WritePiece(const Piece& piece) {
+    const auto write = [&](const Piece& one) { return WritePiece(one); };
+    if (!piece.looked_up.empty()) {
+      if (TryKinds({Form::kAround}, piece)) return true;
+      Piece after = piece;
+      after.looked_up.clear();
+      return std::all_of(piece.looked_up.begin(), piece.looked_up.end(), write) && WritePiece(after);
+    }
     if (!piece.inside.empty()) {
       if (TryKinds({Form::kAround}, piece)) return true;
       Piece last = piece;
@@ -99,7 +106,6 @@ class ProgramWriter {
       }
       last.inside.clear();
       last.also.clear();
-      const auto write = [&](const Piece& one) { return WritePiece(one); };
       return std::all_of(piece.inside.begin(), piece.inside.end(), write) && WritePiece(last) &&
              std::all_of(piece.also.begin(), piece.also.end(), write);
     }

@@ -5,6 +5,7 @@
 
 #include "dsl/cpu/attend.h"
 #include "dsl/cpu/attention_knobs.h"
+#include "dsl/shape/pages.h"
 #include "dsl/way.h"
 
 namespace hone::dsl::cpu_way_attention_lanes {
@@ -61,6 +62,7 @@ HONE_ROW(Way){
     .family = "attention",
     .name = "lanes",
     .doc = "a vector along queries",
+    .why_not = CheckNoPages,
     .cost = Cost,
     .knobs = kKnobs,
     .emit_cpu = EmitAttentionLanes,

@@ -1,5 +1,6 @@
 #include "dsl/cpu/attend.h"
 #include "dsl/cpu/attention_knobs.h"
+#include "dsl/shape/pages.h"
 #include "dsl/way.h"
 
 namespace hone::dsl::cpu_way_attention_rows {
@@ -20,6 +21,7 @@ HONE_ROW(Way){
     .family = "attention",
     .name = "rows",
     .doc = "one query at a time, for few of them",
+    .why_not = CheckNoPages,
     .cost = Cost,
     .knobs = kKnobs,
     .emit_cpu = EmitAttentionRows,

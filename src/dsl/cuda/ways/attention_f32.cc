@@ -32,6 +32,7 @@ constexpr std::int64_t kNarrow = 64;      // up to which registers have room for
 constexpr std::int64_t kMostWidth = 128;  // of a query or a value: what registers have room for
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
+  if (auto other = CheckNoPages(kernel)) return other;
   std::string why;
   for (std::size_t input = 0; input < 3; ++input) {
     const auto rows = AttentionRowsOf(kernel, input, AttentionOf::kF32, why);

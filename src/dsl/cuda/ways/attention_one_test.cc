@@ -45,6 +45,18 @@ constexpr std::string_view kPrograms[] = {
     "input q: TYPE[9, 2, 64]\ninput k: TYPE[9, 300, 64]\ninput v: TYPE[9, 300, 64]\ninput l: i32[9, 1, 1]\n"
     "output y: f32[9, 2, 64]\n"
     "y = attention(q, k, v) with {SPLIT} let score = it * 0.125 + select(key() > (l - 3) * 20, -3.4e38, 0)",
+    // Keys in pages: of sequences that share a cache, heads that share keys, beyond lengths; pages of any size, of keys
+    // and values in one tensor, counted from the end.
+    "input q: TYPE[3, 2, 2, 1, 64]\ninput k: TYPE[40, 16, 2, 64]\ninput v: TYPE[40, 16, 2, 64]\ninput t: u8[3, 20]\n"
+    "input l: i64[3, 1, 1, 1, 1]\noutput y: TYPE[3, 2, 2, 1, 64]\n"
+    "view kp = k: [1, 2, 1, 40, 16, 64] strides [0, 64, 0, 2048, 128, 1]\n"
+    "view vp = v: [1, 2, 1, 40, 16, 64] strides [0, 64, 0, 2048, 128, 1]\n"
+    "view at = t: [3, 1, 1, 20] strides [20, 0, 0, 1]\n"
+    "y = attention(q, kp, vp, min(at, 39)) by {safe: 1} with {SPLIT} let score = select(key() < l * 20, it * 0.125, "
+    "-inf)",
+    "input q: TYPE[3, 2, 64]\ninput c: TYPE[2, 30, 7, 64]\ninput t: u8[3, 20]\noutput y: TYPE[3, 2, 64]\n"
+    "view k = c: [30, 7, 64] strides [448, 64, 1]\nview v = c: [30, 7, 64] strides [448, 64, 1] offset 13440\n"
+    "y = attention(q, k, v, select(t > 9, 29, 5 + t)) with {SPLIT} let score = it * 0.125",
 };
 
 std::string Of(std::string_view type, int split, int loads, std::string_view program) {

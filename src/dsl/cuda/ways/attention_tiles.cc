@@ -86,6 +86,7 @@ std::optional<Matrices> MatricesOf(const Kernel& kernel, std::size_t input, std:
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (const auto lacks = Lacks(*kernel.device, {.tensor_maps = true, .wgmma = true}))
     return *lacks + ", which this kernel multiplies with: write two products and a softmax";
+  if (auto other = CheckNoPages(kernel)) return other;
   std::string why;
   for (std::size_t input = 0; input < 3; ++input) {
     if (!MatricesOf(kernel, input, why)) return why;

@@ -6,6 +6,7 @@
 
 #include "propose/expert/hidden_keys.h"
 #include "propose/expert/normalise.h"
+#include "propose/expert/pages.h"
 #include "propose/expert/recognise/recognise.h"
 #include "propose/expert/rewrite.h"
 
@@ -181,9 +182,52 @@ std::int64_t HeadsOf(const Memory& memory, const Piece& map, const std::vector<I
   return 0;
 }
 
+// Keys and values as operands, and where a table says in which pages they are, that.
+using Operands = std::vector<dsl::TermPtr>;
+std::optional<Operands> ByPages(Names& names, const std::vector<Piece>& looked_up, const FlatLoad& k, const FlatLoad& v,
+                                const Piece& scores, const Piece& outer) {
+  const auto map_of = [&](const FlatLoad& load) {
+    const auto made = std::ranges::find_if(looked_up, [&](const Piece& one) { return one.buffer == load.buffer; });
+    return made == looked_up.end() ? nullptr : &*made;
+  };
+  const Piece *k_map = map_of(k), *v_map = map_of(v);
+  if (looked_up.size() > 2 || k_map == nullptr || v_map == nullptr) return std::nullopt;
+  std::vector<IndexVar> batches(scores.space.begin(), scores.space.end() - 2);
+  const IndexVar key = scores.space.back(), depth = scores.fold->over[0], width = outer.space.back();
+  // The values' places in the scores' indices.
+  FlatLoad values = v;
+  for (std::size_t d = 0; d < batches.size(); ++d) {
+    auto step = values.position->coefficient.extract(outer.space[d].id);
+    if (step) values.position->coefficient[batches[d].id] = step.mapped();
+  }
+  auto step = values.position->coefficient.extract(outer.fold->over[0].id);
+  if (step) values.position->coefficient[key.id] = step.mapped();
+  const auto rows = RowsOfPage(*k_map, k, key);
+  if (!rows || rows != RowsOfPage(*v_map, values, key)) return std::nullopt;
+  const IndexVar place = NewIndex(key.extent / *rows), slot = NewIndex(*rows);
+  const auto found = [&](const Piece& map, const FlatLoad& load, const IndexVar& element) {
+    std::vector<IndexVar> vars = batches;
+    vars.push_back(element);
+    return PagedRowsOf(names.memory(), map, load, key, place, slot, vars);
+  };
+  const auto k_rows = found(*k_map, k, depth), v_rows = found(*v_map, values, width);
+  if (!k_rows || !v_rows || !SameExpr(k_rows->number, v_rows->number)) return std::nullopt;
+  const auto view = [&](const PagedRows& of, const IndexVar& element) {
+    std::vector<IndexVar> before = batches;
+    before.push_back(of.page);
+    return names.Matrix(of.buffer, of.position, before, slot, element);
+  };
+  const auto k_name = view(*k_rows, depth), v_name = view(*v_rows, width);
+  std::vector<IndexVar> table = batches;
+  table.push_back(place);
+  const auto number = names.Term(k_rows->number, table, {});
+  if (!k_name || !v_name || !number) return std::nullopt;
+  return Operands{dsl::Name(*k_name), dsl::Name(*v_name), *number};
+}
+
 // `map`: null, or what moves the result.
 std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Softmax& softmax, const Piece& outer,
-                                   const Piece* map) {
+                                   const std::vector<Piece>& looked_up, const Piece* map) {
   const Memory& memory = names.memory();
   const std::size_t rank = scores.space.size();
   if (rank < 2 || outer.space.size() != rank || scores.fold->over.size() != 1 || outer.fold->over.size() != 1 ||
@@ -216,11 +260,20 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   const auto view = [&](const FlatLoad& operand, const std::vector<IndexVar>& space, IndexVar row, IndexVar column) {
     return names.Matrix(operand.buffer, *operand.position, {space.begin(), space.end() - 2}, row, column);
   };
-  const auto q_name = view(*q, scores.space, m, d), k_name = view(*k, scores.space, n, d),
-             v_name = view(*v, outer.space, folded, e);
+  const auto q_name = view(*q, scores.space, m, d);
+  Operands operands;
+  if (looked_up.empty()) {
+    const auto k_name = view(*k, scores.space, n, d), v_name = view(*v, outer.space, folded, e);
+    if (!k_name || !v_name) return std::nullopt;
+    operands = {dsl::Name(*k_name), dsl::Name(*v_name)};
+  } else {
+    auto pages = ByPages(names, looked_up, *k, *v, scores, outer);
+    if (!pages) return std::nullopt;
+    operands = std::move(*pages);
+  }
   // The scores as the softmax reads them, over their own space.
   const auto score = ElementOver(memory, softmax.space, softmax.of, scores.space);
-  if (!q_name || !k_name || !v_name || !score) return std::nullopt;
+  if (!q_name || !score) return std::nullopt;
   bool own = true;
   Expr scaled = ReplaceLoads(*score, [&](const ExprNode& node) -> Expr {
     if (memory.Root(node.buffer) != scores.buffer) return {};
@@ -242,7 +295,8 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   }
   dsl::Statement statement;
   statement.family = "attention";
-  statement.operands = {dsl::Name(*q_name), dsl::Name(*k_name), dsl::Name(*v_name)};
+  statement.operands = {dsl::Name(*q_name)};
+  statement.operands.insert(statement.operands.end(), operands.begin(), operands.end());
   std::vector<IndexVar> made = outer.space;
   if (map) {
     const std::int64_t heads = HeadsOf(memory, *map, outer.space);
@@ -297,7 +351,7 @@ std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piec
   outer.inside.clear();
   const std::size_t views = names.views().size();
   const auto read = [&](const Piece& of_keys, const Piece& of_values) {
-    auto statement = Read(names, of_keys, softmax, of_values, map);
+    auto statement = Read(names, of_keys, softmax, of_values, piece.looked_up, map);
     if (!statement) names.ForgetViews(views);
     return statement;
   };

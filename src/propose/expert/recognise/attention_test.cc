@@ -399,5 +399,49 @@ TEST(AttentionTest, BiasesThatAreLookedUpForEachHeadLieAsScoresReadThem) {
   EXPECT_NE(program.find("let score = it * 0.125 + turned + mask"), std::string::npos) << program;
 }
 
+// A cache of 40 pages of 16 keys for 2 heads, of which 3 sequences have 8 each; 4 heads of queries share keys.
+std::string Paged(const std::string& size, const std::string& moved) {
+  return R"({"hone_problem": 1, "name": "paged", "tensors": [
+  {"name": "q", "shape": [3, 8, 1, 64], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "keys", "shape": )" +
+         size + R"(, "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "values", "shape": )" +
+         size + R"(, "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "table", "shape": [3, 8], "dtype": "i32", "role": "input", "generator": {"kind": "integer", "low": 0, "high": 40}},
+  {"name": "y", "shape": [3, 8, 1, 64], "dtype": "bf16", "role": "output"}],
+ "graph": [{"op": "aten.index.Tensor", "args": {"self": "%keys", "indices": ["%table"]}, "outputs": ["ki"]},
+  {"op": "aten.index.Tensor", "args": {"self": "%values", "indices": ["%table"]}, "outputs": ["vi"]},
+  {"op": "aten.permute.default", "args": {"self": "%ki", "dims": )" +
+         moved + R"(}, "outputs": ["kp"]},
+  {"op": "aten.permute.default", "args": {"self": "%vi", "dims": )" +
+         moved + R"(}, "outputs": ["vp"]},
+  {"op": "aten.reshape.default", "args": {"self": "%kp", "shape": [3, 2, 128, 64]}, "outputs": ["k"]},
+  {"op": "aten.reshape.default", "args": {"self": "%vp", "shape": [3, 2, 128, 64]}, "outputs": ["v"]},
+  {"op": "aten.scaled_dot_product_attention.default",
+    "args": {"query": "%q", "key": "%k", "value": "%v", "enable_gqa": true}, "outputs": ["y"]}]})";
+}
+
+TEST(AttentionTest, KeysInPagesAreReadWhereTheyLie) {
+  const std::string places_first = WrittenText(Paged("[40, 16, 2, 64]", "[0, 3, 1, 2, 4]")),
+                    heads_first = WrittenText(Paged("[40, 2, 16, 64]", "[0, 2, 1, 3, 4]"));
+  for (const std::string& program : {places_first, heads_first}) {
+    EXPECT_NE(program.find("y: [3, 8, 1, 64] = attention(q_view, keys_view, values_view, select(table_view < 0, "
+                           "table_view + 40, table_view))"),
+              std::string::npos)
+        << program;
+    EXPECT_EQ(program.find("nest"), std::string::npos) << program;
+  }
+  EXPECT_NE(places_first.find("view keys_view = keys: [2, 40, 16, 64] strides [64, 2048, 128, 1]"), std::string::npos)
+      << places_first;
+  EXPECT_NE(heads_first.find("view keys_view = keys: [2, 40, 16, 64] strides [1024, 2048, 64, 1]"), std::string::npos)
+      << heads_first;
+}
+
+TEST(AttentionTest, KeysInPagesAreLookedUpBeforeWhereNoKernelReadsThem) {
+  const std::string program = WrittenText(Paged("[40, 16, 2, 64]", "[0, 3, 1, 2, 4]"), {}, DeviceModel{});
+  EXPECT_NE(program.find("= nest ["), std::string::npos) << program;
+  EXPECT_NE(program.find("= attention(q_view, ki_view, vi_view)"), std::string::npos) << program;
+}
+
 }  // namespace
 }  // namespace hone::expert

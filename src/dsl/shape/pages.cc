@@ -1,0 +1,18 @@
+#include "dsl/shape/pages.h"
+
+namespace hone::dsl {
+
+// Known once its space is: three dimensions more than rows and columns are folded.
+bool ReadsPages(const Kernel& kernel) { return kernel.axes.size() > 2; }
+
+std::size_t AttentionBatchDims(const Kernel& kernel) {
+  constexpr std::size_t kOfRows = 4, kOfPages = 3;
+  return kernel.space.size() - kOfRows - (ReadsPages(kernel) ? kOfPages : 0);
+}
+
+std::optional<std::string> CheckNoPages(const Kernel& kernel) {
+  if (!ReadsPages(kernel)) return std::nullopt;
+  return "few queries alone find their keys by pages, on CUDA devices: look them up before";
+}
+
+}  // namespace hone::dsl
