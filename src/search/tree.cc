@@ -32,7 +32,7 @@ void Tree::AddProposals(int number, int round, const std::vector<Proposal>& prop
   for (const Proposal& proposal : proposals) {
     const CandidateKey key = CandidateKey::Of(proposal.candidate);
     const auto same = [&](const WaitingProposal& other) { return other.candidate() == key; };
-    if (tried_.contains(key) || std::ranges::any_of(node.waiting, same) || std::ranges::any_of(fresh, same)) continue;
+    if (candidates_.Tried(key) || std::ranges::any_of(node.waiting, same) || std::ranges::any_of(fresh, same)) continue;
     WaitingProposal& waiting = fresh.emplace_back(proposal, key, node.attempt.proposal.candidate.text);
     waiting.round = round;
     waiting.mate = mate;
@@ -48,7 +48,7 @@ void Tree::AddWaiting(int number, std::vector<WaitingProposal> fresh, bool none,
   if (mate != 0) node.mates->push_back(mate);
   // Not when all of them turn out to be known: the next round may still bring something new.
   if (none && mate == 0) node.exhausted = true;
-  for (const WaitingProposal& one : fresh) waits_at_.emplace(one.candidate(), number);
+  for (const WaitingProposal& one : fresh) candidates_.Wait(one.candidate(), number);
   if (node.waiting.empty()) {
     node.waiting = std::move(fresh);
     return;
@@ -57,15 +57,12 @@ void Tree::AddWaiting(int number, std::vector<WaitingProposal> fresh, bool none,
 }
 
 void Tree::Take(const CandidateKey& key) {
-  const auto [first, last] = waits_at_.equal_range(key);
-  for (auto waits = first; waits != last; ++waits) {
-    Touch(waits->second);
-    std::vector<WaitingProposal>& waiting = at(waits->second).waiting;
+  candidates_.Take(key, [&](int number) {
+    Touch(number);
+    std::vector<WaitingProposal>& waiting = at(number).waiting;
     std::erase_if(waiting, [&](const WaitingProposal& one) { return one.candidate() == key; });
     waiting.shrink_to_fit();
-  }
-  waits_at_.erase(first, last);
-  tried_.insert(key);
+  });
 }
 
 void Tree::Begin(int parent, const CandidateKey& candidate) {

@@ -14,12 +14,11 @@
 #include <deque>
 #include <optional>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "base/box.h"
 #include "propose/proposer.h"
+#include "search/candidate_index.h"
 #include "search/ranking.h"
 #include "search/waiting.h"
 
@@ -106,8 +105,7 @@ class Tree {
   std::vector<int> touched_;
   std::optional<int> asked_;
   double bound_us_ = 0;
-  std::unordered_set<CandidateKey, CandidateKeyHash> tried_;               // those in work included, and those dropped
-  std::unordered_multimap<CandidateKey, int, CandidateKeyHash> waits_at_;  // nodes
+  CandidateIndex candidates_;
 };
 
 }  // namespace hone

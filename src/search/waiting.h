@@ -19,9 +19,6 @@ struct CandidateKey {
   bool operator==(const CandidateKey&) const = default;
   std::uint64_t high = 0, low = 0;
 };
-struct CandidateKeyHash {  // the bits are a hash's
-  std::size_t operator()(const CandidateKey& key) const noexcept { return key.high; }
-};
 
 class WaitingProposal {
  public:
