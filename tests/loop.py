@@ -240,7 +240,7 @@ class Loop(unittest.TestCase):
                           ["optimize", self.problem, "--search", "gredy"], ["optimize", self.problem, "--search", "epsilon:2"],
                           ["optimize", self.problem, "--search", "greedy:2"], ["optimize", self.problem, "--proposer", "replay"],
                           ["optimize", self.problem, "--proposer", "replay:absent.jsonl"], ["optimize", self.problem, "--objective", "sped"],
-                          ["optimize", self.problem, "--objective", "energy"], ["optimize", self.problem, "--tools", "of"],
+                          ["optimize", self.problem, "--objective", "energy"], ["optimize", self.problem, "--joules", "5"], ["optimize", self.problem, "--tools", "of"],
                           ["diagnose", self.problem, self.problem, "--tools", "of"], ["optimise", self.problem], ["optimize", self.problem, "--target", "cuda"]):
             if "cuda" in arguments and self.has_device():
                 continue

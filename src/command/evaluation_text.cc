@@ -82,7 +82,9 @@ std::string TimeText(double microseconds) {
 std::string JoulesText(double joules) {
   if (joules <= 0) return "-";
   if (joules < 1e-3) return fmt::format("{:.3g} uJ", joules * 1e6);
-  return joules < 1 ? fmt::format("{:.3g} mJ", joules * 1e3) : fmt::format("{:.3g} J", joules);
+  if (joules < 1) return fmt::format("{:.3g} mJ", joules * 1e3);
+  if (joules < 1e3) return fmt::format("{:.3g} J", joules);
+  return joules < 1e6 ? fmt::format("{:.3g} kJ", joules / 1e3) : fmt::format("{:.3g} MJ", joules / 1e6);
 }
 
 std::string EnergyWords(const Energy& energy) {

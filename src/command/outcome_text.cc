@@ -161,6 +161,7 @@ nlohmann::json OutcomeDocument(const SearchOutcome& outcome, const Bound& bound,
                    {"loop_nest", IsLoopNest(outcome)},
                    {"flags", FlagsOfRun(outcome.run.flags)},
                    {"caught", ToDocument(CaughtIn(outcome, bound))}};
+  if (outcome.joules > 0) document["joules"] = outcome.joules;
   if (outcome.started) document["start"] = StartDocument(outcome);
   if (const Evaluation* best = Winning(outcome)) {
     document["best"] = ToJson(*best);
@@ -191,6 +192,7 @@ std::string OutcomeText(const SearchOutcome& outcome, const Bound& bound, const 
                                : std::string();
   text +=
       fmt::format("  search   {} attempts{}, then stopped: {}\n", outcome.tree.attempts(), rate, outcome.stop.reason);
+  if (outcome.joules > 0) text += fmt::format("  used     {} of the device's energy\n", JoulesText(outcome.joules));
   const std::string hone = ProgramAsTyped(), in_store = StoreWords(store);
   const Evaluation* best = Winning(outcome);
   if (!best) {

@@ -80,8 +80,11 @@ std::string CommandOf(const RunMaterial& material, const RunSettings& settings) 
   }
   const auto budget = nlohmann::json::parse(material.run.budget, nullptr, false);
   if (!budget.is_object()) return command;
-  for (const auto& [key, name] :
-       {std::pair{"attempts", "budget"}, {"seconds", "time"}, {"headroom", "headroom"}, {"idle", "idle"}}) {
+  for (const auto& [key, name] : {std::pair{"attempts", "budget"},
+                                  {"seconds", "time"},
+                                  {"headroom", "headroom"},
+                                  {"idle", "idle"},
+                                  {"joules", "joules"}}) {
     if (const auto found = budget.find(key); found != budget.end() && found->is_number())
       option(name, fmt::format("{:g}", found->get<double>()));
   }

@@ -202,6 +202,7 @@ Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
   const auto begin = Clock::now();
   const std::int64_t begun_ms = UnixMilliseconds();
   HONE_TRY(Enter(request.form));
+  const std::optional<double> counted = JoulesNow();
   if (request.asked.time && request.asked.fresh_draws && OnDevice(request.form)) BeginOutside(Unknown(request));
   if (request.asked.fresh_draws) {
     ++dice_.draws;
@@ -234,6 +235,8 @@ Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
       evaluation.timing = std::move(timed.timing);
     }
   }
+  const std::optional<double> now = JoulesNow();
+  if (counted && now && *now >= *counted) evaluation.how->joules = *now - *counted;
   StartSpare();
   evaluation.how->stages.total_ms = Ms(begin);
   return evaluation;

@@ -176,7 +176,8 @@ class Judge {
     EnergyWindow window;
     double call_us = 0;  // in it, by our clock
   };
-  Result<EnergyCounter*> Counter();  // of where candidates run now
+  Result<EnergyCounter*> Counter();   // of where candidates run now
+  std::optional<double> JoulesNow();  // by it; nothing where there is none, or it does not say
   Result<std::optional<double>> IdleWatts(EnergyCounter& counter);
   Result<tl::expected<TakenWindow, std::string>> TakeWindow(EnergyCounter& counter, const EnergyCandidate& candidate,
                                                             std::chrono::milliseconds least);

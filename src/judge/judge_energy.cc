@@ -44,6 +44,13 @@ Result<EnergyCounter*> Judge::Counter() {
   return counter.get();
 }
 
+std::optional<double> Judge::JoulesNow() {
+  const auto counter = Counter();
+  if (!counter) return std::nullopt;
+  const auto joules = (*counter)->Joules();
+  return joules ? std::optional(*joules) : std::nullopt;
+}
+
 std::string Judge::WhyNoEnergy() {
   const auto counter = Counter();
   return counter ? std::string() : counter.error().message;

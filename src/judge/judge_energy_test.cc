@@ -126,6 +126,22 @@ TEST_F(JudgeEnergyTest, WhatIsMissingIsKnownBefore) {
   EXPECT_EQ(measured.error().message, "the court has no meter");
 }
 
+TEST_F(JudgeEnergyTest, AnEvaluationSaysWhatTheDeviceUsedMeanwhile) {
+  FakeCourt court;
+  court.meter.watts = 300;
+  court.meter.tick_ms = 0;
+  court.candidate.takes_time = true;
+  const auto begun = std::chrono::steady_clock::now();
+  const Evaluation evaluation = court.Time();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+  ASSERT_TRUE(evaluation.how->joules);
+  EXPECT_GE(*evaluation.how->joules, 300 * 0.02) << "it was timed for 20 ms";
+  EXPECT_LE(*evaluation.how->joules, 300 * took.count());
+  FakeCourt other;
+  other.meter.missing = true;
+  EXPECT_FALSE(other.Time().how->joules);
+}
+
 TEST_F(JudgeEnergyTest, AnInterruptIsAnErrorAndNoFigure) {
   court_.candidate.interrupted = true;
   const auto measured = Measure(1, kShort);

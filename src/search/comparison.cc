@@ -89,6 +89,7 @@ Result<Arm> ParseArm(const std::string& words, const Budget& budget) {
     rest = rest.substr(0, at) + left;
   }
   arm.budget = HONE_TRY(ParseBudget(fmt::format("arm '{}'", words), rest, budget, ", --memory on, --tools WHO"));
+  if (arm.budget.joules > 0) return usage("nobody counts the energy of arms");
   if (arm.budget.attempts > budget.attempts)
     return usage(fmt::format("--budget is 1 to {}, the budget of all", budget.attempts));
   return arm;

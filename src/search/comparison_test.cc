@@ -78,7 +78,9 @@ TEST(CompareTest, AnArmIsAStrategyAndWhatIsDifferentForIt) {
       << message("greedy --tools nobody");
   EXPECT_EQ(
       message("greedy --seed 3"),
-      "arm 'greedy --seed 3': '--seed' is none of --budget, --time, --headroom, --idle, --memory on, --tools WHO");
+      "arm 'greedy --seed 3': '--seed' is none of --budget, --time, --joules, --headroom, --idle, --memory on, --tools "
+      "WHO");
+  EXPECT_EQ(message("greedy --joules 9"), "arm 'greedy --joules 9': nobody counts the energy of arms");
 }
 
 }  // namespace

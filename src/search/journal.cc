@@ -21,7 +21,7 @@ struct JournalHead {
   std::uint64_t hash = 0;
   std::int64_t events = 0;
   int rounds = 0, answered = 0;
-  double seconds = 0;
+  double seconds = 0, joules = 0;
   bool diverged = false;
   std::vector<std::uint64_t> random;
 };
@@ -34,6 +34,7 @@ void Fields(Of& head, auto&& field) {
   field("rounds", head.rounds);
   field("answered", head.answered);
   field("seconds", head.seconds);
+  field("joules", head.joules);
   field("diverged", head.diverged);
   field("random", head.random);
 }
@@ -201,6 +202,7 @@ Result<void> Journal::Load(const std::string& run) {
                   .rounds = head->rounds,
                   .answered = head->answered,
                   .seconds = head->seconds,
+                  .joules = head->joules,
                   .diverged = head->diverged};
     std::ranges::copy(head->random, kept.place.random.begin());
     kept.hash = head->hash;
@@ -326,6 +328,7 @@ Result<void> Journal::Write(JournalPlace now) {
                          .rounds = now.rounds,
                          .answered = now.answered,
                          .seconds = now.seconds,
+                         .joules = now.joules,
                          .diverged = now.diverged,
                          .random = {now.random.begin(), now.random.end()}};
   HONE_TRY(store_.AddJournal(run_, {.attempts = now.attempts, .head = JsonText(ToRecord(head))}, bytes_));

@@ -62,6 +62,7 @@ struct JournalPlace {
   std::int64_t events = 0;       // questions, answers, begins and ends (loop.h)
   int rounds = 0, answered = 0;  // the latest that was an answer, and how many were
   double seconds = 0;            // that the attempts took
+  double joules = 0;             // that judging and timing them used
   bool diverged = false;         // some decision differed from the record
   Random::State random = {};
 };

@@ -57,8 +57,11 @@ class JournalTest : public ::testing::TestWithParam<std::string> {
     testing::ScriptedProposer proposer;
     std::vector<std::unique_ptr<ScriptedEvaluator>> evaluators;
     std::vector<Evaluator*> lanes;
-    for (int i = 0; i < lanes_; ++i)
-      lanes.push_back(evaluators.emplace_back(std::make_unique<ScriptedEvaluator>(kSeed)).get());
+    for (int i = 0; i < lanes_; ++i) {
+      evaluators.push_back(std::make_unique<ScriptedEvaluator>(kSeed));
+      evaluators.back()->joules_each = 2;
+      lanes.push_back(evaluators.back().get());
+    }
     SearchSettings settings{.run = {.seed = kSeed,
                                     .search = Must(ChooseStrategy(GetParam())).Identity(),
                                     .proposer = "scripted",
@@ -104,6 +107,7 @@ TEST_P(JournalTest, ARunThatIsTakenUpIsAllThatItWouldHaveBeen) {
       const SearchOutcome outcome = Go(attempts);
       EXPECT_EQ(Everything(outcome.tree), Whole(attempts));
       EXPECT_FALSE(outcome.diverged);
+      EXPECT_EQ(outcome.joules, 2 * outcome.tree.attempts());
     }
     EXPECT_GE(Count("journal"), 2);
     looked_ = 0;

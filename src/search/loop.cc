@@ -91,8 +91,8 @@ class Search {
     // Where one thing alone is in work, it is in work here.
     const bool threads = evaluators.size() > 1 || proposer.pace() == Pace::kSlow;
     for (Evaluator* evaluator : evaluators) {
-      HONE_CHECK(!settings.run.objective.NeedsEnergy() || evaluator->WhyNoEnergy().empty(),
-                 "a search for an objective that its evaluators do not measure");
+      const bool energy = settings.run.objective.NeedsEnergy() || settings.budget.joules > 0;
+      HONE_CHECK(!energy || evaluator->WhyNoEnergy().empty(), "a search by energy that its evaluators do not measure");
       lanes_.push_back(std::make_unique<Lane>(bell_, threads ? Lane::Where::kThread : Lane::Where::kHere,
                                               [evaluator] { evaluator->Interrupt(); }));
     }
@@ -179,6 +179,7 @@ class Search {
       if (events_ != piece->place.events || tree().attempts() != piece->place.attempts) return DamagedJournal();
       random_ = Random(piece->place.random);
       outcome_.diverged |= piece->place.diverged;
+      outcome_.joules = piece->place.joules;  // few of its evaluations say so
       taken_up_ = piece->place;
     }
     earlier_.GoOnAfter(taken_up_.attempts);
@@ -232,8 +233,11 @@ class Search {
   Result<void> WriteJournal() {
     if (settings_.ask_ahead > 0 || !outcome_.stop.reason.empty()) return {};
     if (tree().attempts() - journal_.written() < settings_.journal_every) return {};
-    return journal_.Write(
-        {.attempts = tree().attempts(), .events = events_, .diverged = outcome_.diverged, .random = random_.state()});
+    return journal_.Write({.attempts = tree().attempts(),
+                           .events = events_,
+                           .joules = outcome_.joules,
+                           .diverged = outcome_.diverged,
+                           .random = random_.state()});
   }
 
   Result<void> Loop() {
@@ -569,6 +573,7 @@ class Search {
   // 4 back up: the tree, then the strategy, which may keep something of its own.
   void BackUp(Attempt attempt) {
     if (attempt.number > outcome_.replayed) outcome_.evaluated_s += attempt.evaluation.how->stages.total_ms / 1000;
+    outcome_.joules += attempt.evaluation.how->joules.value_or(0);
     // It is in the store, and nobody goes by it; of what may win, people are told.
     if (attempt.time_us() <= 0 || (tree().best() != 0 && attempt.time_us() >= tree().best_us()))
       attempt.evaluation.how.Clear();
@@ -791,6 +796,7 @@ class Search {
     state.attempts = tree().attempts();
     state.idle = progress_.Idle(state.attempts);
     state.elapsed_s = earlier_.seconds() + SessionSeconds();
+    state.joules = outcome_.joules;
     state.best_us = tree().best_us();
     // The bound is one of time: who is at it may still take less energy.
     if (settings_.run.objective.IsTime()) state.bound_us = outcome_.run.bound_us;

@@ -99,6 +99,7 @@ struct SearchOutcome {
   double search_s = 0;               // this session's time from its first choice to its last verdict
   double look_s = 0;                 // of it, what SearchHooks::look took
   double evaluated_s = 0;            // what this session's evaluations took, of several devices all together
+  double joules = 0;                 // that judging and timing attempts used, over all sessions; 0 = nobody counted
   bool diverged = false;             // some decision differed from the record
   int proposed = 0;                  // proposals of this session's answers
   int dropped = 0;                   // proposals, since their builds spoke against them

@@ -361,6 +361,20 @@ TEST_F(RunSearchTest, StopsAtTheBound) {
   EXPECT_GE(outcome.run.bound_us / outcome.tree.best_us(), 0.75);
 }
 
+TEST_F(RunSearchTest, StopsWhenItsJoulesAreUsedAndGoesOnWithMore) {
+  evaluator_.joules_each = 12.5;
+  const SearchOutcome outcome = Must(Go({.attempts = 1000, .seconds = 0, .headroom = -1, .joules = 100}));
+  EXPECT_EQ(outcome.stop.cause, Stop::Cause::kBudget);
+  EXPECT_EQ(outcome.stop.reason, "the 100 J are used");
+  EXPECT_EQ(outcome.tree.attempts(), 8);
+  EXPECT_EQ(outcome.joules, 100) << "confirming the winners comes on top";
+  const SearchOutcome same = Must(Go({.attempts = 1000, .seconds = 0, .headroom = -1, .joules = 100}));
+  EXPECT_EQ(same.tree.attempts(), 8) << "what earlier sessions used is known";
+  const SearchOutcome more = Must(Go({.attempts = 1000, .seconds = 0, .headroom = -1, .joules = 130}));
+  EXPECT_EQ(more.tree.attempts(), 11);
+  EXPECT_EQ(more.joules, 137.5);
+}
+
 TEST_F(RunSearchTest, StopsWhenAttemptsBringNoProgressAndGoesOnWhenMorePatienceIsAskedFor) {
   Budget budget{.attempts = 1000, .seconds = 0, .headroom = -1, .idle = 4};
   const SearchOutcome outcome = Must(Go(budget));

@@ -39,6 +39,7 @@ void Fields(Of& budget, auto&& field) {
   field("seconds", budget.seconds);
   field("headroom", budget.headroom);
   field("idle", budget.idle, WrittenUnless{Budget{}.idle});
+  field("joules", budget.joules, WrittenUnless{Budget{}.joules});
   field("max_tokens", budget.tokens, WrittenUnless{Budget{}.tokens});
   field("max_dollars", budget.dollars, WrittenUnless{Budget{}.dollars});
 }

@@ -16,6 +16,7 @@ StoppedAt StopBy(const Budget& budget, const std::vector<StopPoint>& attempts, d
     const SearchState state{.attempts = at.attempts,
                             .idle = progress.Idle(at.attempts),
                             .elapsed_s = at.seconds,
+                            .joules = at.joules,
                             .best_us = at.best,
                             .bound_us = bound};
     for (const auto& stopper : stoppers) {
@@ -26,6 +27,7 @@ StoppedAt StopBy(const Budget& budget, const std::vector<StopPoint>& attempts, d
     }
     ++at.attempts;
     at.seconds += attempt.seconds;
+    at.joules += attempt.joules;
     if (attempt.value > 0 && (at.best == 0 || attempt.value < at.best)) at.best = attempt.value;
     progress.Note(at.attempts, attempt.value);
   }
@@ -39,8 +41,8 @@ Result<Budget> ParseBudget(std::string_view who, const std::string& words, const
   std::istringstream stream(words);
   for (std::string word, text; stream >> word;) {
     const std::string name = word.starts_with("--") ? word.substr(2) : word;
-    if (name != "budget" && name != "time" && name != "headroom" && name != "idle")
-      return usage(fmt::format("'{}' is none of --budget, --time, --headroom, --idle{}", word, also));
+    if (name != "budget" && name != "time" && name != "joules" && name != "headroom" && name != "idle")
+      return usage(fmt::format("'{}' is none of --budget, --time, --joules, --headroom, --idle{}", word, also));
     if (!(stream >> text)) return usage(fmt::format("--{} needs a value", name));
     double value = 0;
     const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -52,6 +54,7 @@ Result<Budget> ParseBudget(std::string_view who, const std::string& words, const
     if (name == "budget") budget.attempts = static_cast<int>(value);
     if (name == "idle") budget.idle = static_cast<int>(value);
     if (name == "time") budget.seconds = value;
+    if (name == "joules") budget.joules = value;
     if (name == "headroom") budget.headroom = value;
   }
   return budget;

@@ -29,6 +29,16 @@ TEST(StopReplayTest, ARuleStopsTheSameAttemptsEarlier) {
   EXPECT_EQ(StopBy(attempts, kRun, 0).reason, "all 2 attempts are made");
 }
 
+TEST(StopReplayTest, JoulesAreThoseOfTheAttempts) {
+  const std::vector<StopPoint> run = {{2, 0, 1}, {2, 100, 40}, {2, 80, 30}, {2, 60, 30}};
+  Budget joules = kNoLimit;
+  joules.joules = 50;
+  const StoppedAt at = StopBy(joules, run, 0);
+  EXPECT_EQ(at.attempts, 3);
+  EXPECT_EQ(at.joules, 71) << "what begins before the end is ended";
+  EXPECT_EQ(at.reason, "the 50 J are used");
+}
+
 TEST(StopReplayTest, ARuleThatDoesNotStopItKeepsAll) {
   const StoppedAt at = StopBy(kNoLimit, kRun, 0);
   EXPECT_EQ(at.attempts, 8);
@@ -38,15 +48,16 @@ TEST(StopReplayTest, ARuleThatDoesNotStopItKeepsAll) {
 }
 
 TEST(StopReplayTest, ABudgetIsWordsAsOptimizeTakesThem) {
-  const auto budget = ParseBudget("--stop", "--budget 20 time 60 headroom 0.1 --idle 8", kNoLimit);
+  const auto budget = ParseBudget("--stop", "--budget 20 time 60 joules 900 headroom 0.1 --idle 8", kNoLimit);
   ASSERT_TRUE(budget) << budget.error().message;
   EXPECT_EQ(budget->attempts, 20);
   EXPECT_EQ(budget->seconds, 60);
+  EXPECT_EQ(budget->joules, 900);
   EXPECT_EQ(budget->headroom, 0.1);
   EXPECT_EQ(budget->idle, 8);
   EXPECT_EQ(ParseBudget("--stop", "", kNoLimit)->attempts, 1000);
   const auto message = [](const std::string& words) { return ParseBudget("--stop", words, kNoLimit).error().message; };
-  EXPECT_EQ(message("seed 3"), "--stop: 'seed' is none of --budget, --time, --headroom, --idle");
+  EXPECT_EQ(message("seed 3"), "--stop: 'seed' is none of --budget, --time, --joules, --headroom, --idle");
   EXPECT_EQ(message("idle"), "--stop: --idle needs a value");
   EXPECT_EQ(message("idle soon"), "--stop: 'soon' is no number");
   EXPECT_EQ(message("idle 1.5"), "--stop: --idle is a number of attempts, 0 at least");

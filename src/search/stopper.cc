@@ -63,6 +63,18 @@ class IdleStopper final : public Stopper {
   int idle_;
 };
 
+class JoulesStopper final : public Stopper {
+ public:
+  explicit JoulesStopper(double joules) : joules_(joules) {}
+  std::optional<Stop> Ask(const SearchState& state) const override {
+    if (state.joules < joules_) return std::nullopt;
+    return Stop{Stop::Cause::kBudget, fmt::format("the {} J are used", joules_)};
+  }
+
+ private:
+  double joules_;
+};
+
 class TimeStopper final : public Stopper {
  public:
   explicit TimeStopper(double seconds) : seconds_(seconds) {}
@@ -101,6 +113,7 @@ std::vector<std::unique_ptr<Stopper>> MakeStoppers(const Budget& budget, const s
   if (budget.headroom >= 0) stoppers.push_back(std::make_unique<HeadroomStopper>(budget.headroom));
   stoppers.push_back(std::make_unique<AttemptsStopper>(budget.attempts));
   if (budget.idle > 0) stoppers.push_back(std::make_unique<IdleStopper>(budget.idle));
+  if (budget.joules > 0) stoppers.push_back(std::make_unique<JoulesStopper>(budget.joules));
   if (budget.seconds > 0) stoppers.push_back(std::make_unique<TimeStopper>(budget.seconds));
   return stoppers;
 }

@@ -21,6 +21,7 @@ struct Budget {
   double seconds = 0;      // of wall time, confirmation included, over all sessions of the run; 0 = no limit
   double headroom = 0.02;  // stop when this fraction of the best time, or less, lies above the bound; < 0 = never
   int idle = 0;            // stop when so many attempts in a row brought no progress; 0 = never
+  double joules = 0;       // of the device's energy, that judging and timing attempts used; 0 = any amount
   // What language models may cost, over all sessions; 0 = any amount. Kept by the ledger (model/ledger.h).
   std::int64_t tokens = 0;
   double dollars = 0;
@@ -48,6 +49,7 @@ struct SearchState {
   int attempts = 0;
   int idle = 0;          // of those that have ended, since one brought progress; 0 while nothing was accepted
   double elapsed_s = 0;  // over all sessions of the run
+  double joules = 0;     // that the attempts' evaluations used, over all sessions
   double reserve_s = 0;  // what confirming the fastest few will probably take
   double confirm_s = 0;  // what confirming one of them will
   double best_us = 0;    // 0 = none yet

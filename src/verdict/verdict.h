@@ -162,6 +162,9 @@ struct Proceedings {
   StageTimes stages;
   std::string sandbox;  // "bubblewrap + seccomp", "seccomp", ...: what held the candidate
   std::string dice;     // what the judge's choices by chance came from (dice.h)
+  // That the device used while it was judged and timed, by its own count: with what it takes at rest, with baselines,
+  // and with what others did there meanwhile. Nothing where nobody counts.
+  std::optional<double> joules;
   // What compute-sanitizer says of it, one line a tool: "memcheck: no accesses out of bounds, 2.1 s".
   std::vector<std::string> certificate;
   std::vector<std::string> notes;  // what is missing in this evaluation: "baseline 'compile': no C compiler"

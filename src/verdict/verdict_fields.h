@@ -129,6 +129,7 @@ void Fields(Of& evaluation, auto&& field) {
   field("stages", evaluation.how->stages);
   field("sandbox", evaluation.how->sandbox, kAlways);
   field("dice", evaluation.how->dice);
+  field("joules", evaluation.how->joules);
   if (evaluation.verdict.accepted()) field("accuracy", evaluation.verdict);
   field("timing", evaluation.timing);
   field("certificate", evaluation.how->certificate, kIfAny);

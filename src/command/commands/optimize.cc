@@ -54,6 +54,12 @@ constexpr Option kOptions[] = {
          "if it is not given",
      .otherwise = "120",
      .at_least = 0},
+    {.name = "joules",
+     .type = ValueType::kReal,
+     .value = "J",
+     .help = "stop when judging and timing attempts has used so much of the device's energy, over all sessions; of a "
+             "suite: of each problem (docs/energy.md; default: any amount)",
+     .at_least = 0},
     {.name = "max-tokens",
      .type = ValueType::kInteger,
      .value = "N",
@@ -247,6 +253,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const bool cuda = options.cuda, memory = options.memory;
   const Objective& objective = options.objective;
   const Advisers& advisers = options.advisers;
+  const bool energy = objective.NeedsEnergy() || call.Real("joules") > 0;
   std::optional<Proposal> start;
   if (call.Has("start")) start = HONE_TRY(LoadStart(call.Text("start"), cuda));
   Workbench bench = HONE_TRY(OpenWorkbench(call, call.Text("problem"),
@@ -257,16 +264,20 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
                                             .cuda = cuda,
                                             .devices = call.Text("devices"),
                                             .jobs = call.Int("jobs") > 0 ? static_cast<int>(call.Int("jobs")) : -1,
-                                            .at_once = objective.NeedsEnergy(),  // whether it can be measured is asked
+                                            .at_once = energy,  // whether it can be measured is asked
                                             .limit = limit}));
 
-  if (objective.NeedsEnergy()) {
+  if (energy) {
     for (const auto& evaluator : bench.evaluators) {
-      if (const std::string why = evaluator->WhyNoEnergy(); !why.empty()) {
+      const std::string why = evaluator->WhyNoEnergy();
+      if (why.empty()) continue;
+      if (objective.NeedsEnergy()) {
         return Fail(ErrorKind::kUsage,
                     fmt::format("--objective {}: energy is not measured here, {}; use --objective time",
                                 call.Text("objective"), why));
       }
+      return Fail(ErrorKind::kUsage,
+                  fmt::format("--joules {}: energy is not measured here, {}; use --time", call.Text("joules"), why));
     }
   }
   SearchSettings settings;
@@ -283,6 +294,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
                      .seconds = call.Real("time"),
                      .headroom = call.Real("headroom"),
                      .idle = static_cast<int>(call.Int("idle")),
+                     .joules = call.Real("joules"),
                      .tokens = call.Int("max-tokens"),
                      .dollars = call.Real("max-dollars")};
   MeasureBy(bench, call.Flag("certify"), settings);
@@ -388,7 +400,8 @@ HONE_ROW(Verb){
     .json =
         "run, problem, target, machine, store, attempts, replayed (taken from the store), pending (proposals that wait "
         "to be tried), search_s (of\n"
-        "this session), look_s (of it, finding out why attempts take as long as they do), lanes (attempts in flight at "
+        "this session), look_s (of it, finding out why attempts take as long as they do), joules (that judging and "
+        "timing attempts used, over all sessions; where the device counts), lanes (attempts in flight at "
         "a time), stop (why), stop_cause "
         "(budget, limit, nothing-left, interrupt, withheld), bound_us,\n"
         "bound_limited_by, best_attempt (0 = none), confirmed, faster (than the first baseline, confirmed), loop_nest\n"

@@ -19,7 +19,8 @@ constexpr Positional kPositionals[] = {
 constexpr Option kOptions[] = {
     {.name = "stop",
      .value = "RULE",
-     .help = "budget N, time S, headroom F, idle N, as of `hone optimize`, or several in one argument; may be repeated "
+     .help = "budget N, time S, joules J, headroom F, idle N, as of `hone optimize`, or several in one argument; may "
+             "be repeated "
              "(default: a few)",
      .repeats = true},
     kStoreOption,
@@ -38,8 +39,10 @@ Result<Answer> RunIt(VerbCall& call) {
   std::vector<StopPoint> attempts;
   for (const AttemptRecord& record : HONE_TRY(store.Attempts(run.id))) {
     if (!record.ended()) continue;
+    const Attempt attempt = HONE_TRY(ReadAttempt(store, record));
     attempts.push_back({.seconds = static_cast<double>(record.ended_ms - record.started_ms) / 1000,
-                        .value = HONE_TRY(ReadAttempt(store, record)).time_us()});
+                        .value = attempt.time_us(),
+                        .joules = attempt.evaluation.how->joules.value_or(0)});
   }
   const Budget all{.attempts = static_cast<int>(attempts.size()) + 1, .seconds = 0, .headroom = -1};
   const StoppedAt whole = StopBy(all, attempts, run.bound_us);
@@ -48,13 +51,16 @@ Result<Answer> RunIt(VerbCall& call) {
                 fmt::format("run {} has no attempt that was accepted: there is nothing to keep", run.id));
   Json rules = Json::array();
   std::string text = fmt::format(
-      "run {}: {} attempts, {:.1f} s, best {}\n\n{:<24} attempts    saved   seconds    saved  "
+      "run {}: {} attempts, {:.1f} s{}, best {}\n\n{:<24} attempts    saved   seconds    saved  "
       "best       kept\n",
-      run.id, whole.attempts, whole.seconds, TimeText(whole.best), "rule");
+      run.id, whole.attempts, whole.seconds, whole.joules > 0 ? ", " + JoulesText(whole.joules) : "",
+      TimeText(whole.best), "rule");
   for (const std::string& words : call.Has("stop") ? call.Texts("stop") : kUsual) {
     if (words.find_first_not_of(' ') == std::string::npos)
       return Fail(ErrorKind::kUsage, "--stop '': it is a rule: 'idle 8', 'headroom 0.1', 'budget 20', 'time 60'");
     const Budget budget = HONE_TRY(ParseBudget(fmt::format("--stop '{}'", words), words, all));
+    if (budget.joules > 0 && whole.joules <= 0)
+      return Fail(ErrorKind::kUsage, fmt::format("--stop '{}': nobody counted the energy of run {}", words, run.id));
     const StoppedAt at = StopBy(budget, attempts, run.bound_us);
     const double kept = at.best > 0 ? whole.best / at.best : 0;
     const double saved = 1 - static_cast<double>(at.attempts) / whole.attempts;
@@ -62,6 +68,7 @@ Result<Answer> RunIt(VerbCall& call) {
     rules.push_back({{"rule", words},
                      {"attempts", at.attempts},
                      {"seconds", at.seconds},
+                     {"joules", at.joules},
                      {"best_us", at.best},
                      {"kept", kept},
                      {"reason", at.reason}});
@@ -71,6 +78,7 @@ Result<Answer> RunIt(VerbCall& call) {
   return Answer({{"run", run.id},
                  {"attempts", whole.attempts},
                  {"seconds", whole.seconds},
+                 {"joules", whole.joules},
                  {"best_us", whole.best},
                  {"rules", std::move(rules)}},
                 std::move(text));
@@ -93,7 +101,8 @@ HONE_ROW(Verb){
     .positionals = kPositionals,
     .options = kOptions,
     .json =
-        "run, attempts, seconds, best_us; rules[]: rule, attempts, seconds, best_us (us, 0 = nothing was accepted by\n"
+        "run, attempts, seconds, joules (0: nobody counted), best_us; rules[]: rule, attempts, seconds, joules, "
+        "best_us (us, 0 = nothing was accepted by\n"
         "then), kept (a fraction of the speed), reason (empty: the rule did not stop it)",
     .run = RunIt,
     .only_reads = true};

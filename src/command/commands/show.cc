@@ -269,6 +269,10 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
   }
   Json again = Json::array();
   std::string sensor;
+  double joules = 0;
+  for (const AttemptRecord& attempt : attempts) {
+    if (attempt.ended()) joules += HONE_TRY(ReadEvaluation(attempt.evaluation, "")).how->joules.value_or(0);
+  }
   if (!confirmations.empty()) text += "\nmeasured again on fresh inputs:\n";
   for (const ConfirmationRecord& confirmation : confirmations) {
     const Evaluation evaluation = HONE_TRY(ReadConfirmation(store, confirmation));
@@ -282,6 +286,7 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
     if (energy) sensor = energy->sensor;
   }
   if (!sensor.empty()) text += fmt::format("energy by {}\n", sensor);
+  if (joules > 0) text += fmt::format("judging and timing the attempts used {}\n", JoulesText(joules));
   const std::vector<RuleRow> rules = HONE_TRY(RuleRows(attempts));
   text += RuleTable(rules);
   const std::vector<LedgerLine> ledger = HONE_TRY(LedgerLines(store, run.id));
@@ -309,6 +314,7 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
                  {"speedup", summary.best_speedup},
                  {"confirmed", summary.confirmed},
                  {"bound_us", run.bound_us},
+                 {"joules", joules},
                  {"cost",
                   {{"rounds", summary.rounds},
                    {"input_tokens", summary.input_tokens},
@@ -467,29 +473,23 @@ HONE_ROW(Verb){
     .positionals = kPositionals,
     .options = kOptions,
     .json =
-        "of a run: id, problem, problem_identity, target, machine, settings, budget, state, stop_reason, best_attempt, "
-        "best_us, "
-        "speedup, confirmed, bound_us, cost (rounds, input_tokens, output_tokens, dollars), spent (calls, "
-        "input_tokens, cached_tokens, output_tokens, estimated_tokens: of calls of which nobody said, dollars, "
-        "unpriced: calls, seconds), calls[] (of language models: docs/models.md), baselines, honest "
-        "(baseline and speedup over the fastest of them), flags[] (as "
-        "of `hone graph`), caught[] (name, sentence: docs/evaluation.md), created_ms, updated_ms, attempts[], "
-        "rules[] (rule, fired: attempts, moved: attempts, promised and brought: sums of shares of the time before, "
-        "best, factor that scales later promises), learned (what was known of rules when it began), "
-        "confirmations[] (attempt, outcome, median_us, cold_us, speedup, ended_ms, energy: as in docs/energy.md, null "
-        "where it was not measured); of an attempt: "
-        "number, "
-        "parent, mate (that this was crossed with; 0 = none), round (that proposed it; 0 = not known), outcome, "
-        "median_us (warm), cold_us, speedup, class "
-        "(by_analysis and by_counters: class, confidence, why; missing: why nothing was found), "
-        "findings[] (as of `hone diagnose`), predicted_us, rule (whose finding it acts on), promised and brought "
-        "(shares "
-        "of the time before), origin, key, kind, identity, started_ms, "
-        "ended_ms, "
-        "run, best, calls[] (that brought it), source, evaluation (as of `hone evaluate --json`), confirmations[]; "
-        "with --rounds: id, rounds[]: "
-        "number, from (identity; none at the start), parent, mate, turn, "
-        "proposals[] (kind, text, origin, key, predicted_us, rule, promised), asked_ms, answered_ms and the cost",
+        "of a run: id, problem, problem_identity, target, machine, settings, budget, state, stop_reason, "
+        "best_attempt, best_us, speedup, confirmed, bound_us, joules (that judging and timing attempts used; 0 = "
+        "nobody counted), cost (rounds, input_tokens, output_tokens, dollars), spent (calls, input_tokens, "
+        "cached_tokens, output_tokens, estimated_tokens: of calls of which nobody said, dollars, unpriced: calls, "
+        "seconds), calls[] (of language models: docs/models.md), baselines, honest (baseline and speedup over the "
+        "fastest of them), flags[] (as of `hone graph`), caught[] (name, sentence: docs/evaluation.md), created_ms, "
+        "updated_ms, attempts[], rules[] (rule, fired: attempts, moved: attempts, promised and brought: sums of "
+        "shares of the time before, best, factor that scales later promises), learned (what was known of rules when "
+        "it began), confirmations[] (attempt, outcome, median_us, cold_us, speedup, ended_ms, energy: as in "
+        "docs/energy.md, null where it was not measured); of an attempt: number, parent, mate (that this was crossed "
+        "with; 0 = none), round (that proposed it; 0 = not known), outcome, median_us (warm), cold_us, speedup, class "
+        "(by_analysis and by_counters: class, confidence, why; missing: why nothing was found), findings[] (as of "
+        "`hone diagnose`), predicted_us, rule (whose finding it acts on), promised and brought (shares of the time "
+        "before), origin, key, kind, identity, started_ms, ended_ms, run, best, calls[] (that brought it), source, "
+        "evaluation (as of `hone evaluate --json`), confirmations[]; with --rounds: id, rounds[]: number, from "
+        "(identity; none at the start), parent, mate, turn, proposals[] (kind, text, origin, key, predicted_us, rule, "
+        "promised), asked_ms, answered_ms and the cost",
     .run = RunIt,
     .only_reads = true,
 };

@@ -11,9 +11,10 @@ using Json = nlohmann::json;
 Json Data(const RunMaterial& material) {
   Json environment = Json::array();
   for (const auto& [name, value] : material.environment) environment.push_back({name, value});
-  double seconds = 0;
+  double seconds = 0, joules = 0;
   for (const AttemptRecord& attempt : material.attempts)
     if (attempt.ended()) seconds += static_cast<double>(attempt.ended_ms - attempt.started_ms) / 1000;
+  for (const Evaluation& evaluation : material.evaluations) joules += evaluation.how->joules.value_or(0);
   return {{"command", material.command},
           {"environment", std::move(environment)},
           {"note", material.run.note},
@@ -22,6 +23,7 @@ Json Data(const RunMaterial& material) {
            {{"attempts", material.summary.attempts},
             {"accepted", material.summary.accepted},
             {"seconds", seconds},
+            {"joules", joules},
             {"rounds", material.rounds.size()},
             {"confirmations", material.confirmations.size()},
             {"input_tokens", material.summary.input_tokens},

@@ -8,6 +8,7 @@ section("made", (box, data, run) => {
     facts([
       ["attempts", `${ledger.attempts}, ${ledger.accepted} accepted`],
       ["time in attempts", secondsText(ledger.seconds * 1000)],
+      ["energy in attempts", ledger.joules ? digits(ledger.joules, 3) + " J" : null],
       ["began", dateText(run.created_ms)],
       ["changed last", dateText(run.updated_ms)],
       ["answers of the proposer", ledger.rounds || null],

@@ -36,6 +36,7 @@ Result<Evaluation> ScriptedEvaluator::Evaluate(const Candidate& candidate, const
   Evaluation evaluation;
   evaluation.how->sandbox = std::string("none: scripted");
   evaluation.how->stages.compile_ms = 30;
+  if (joules_each > 0) evaluation.how->joules = joules_each;
   Verdict& verdict = evaluation.verdict;
   const std::optional<ScriptedPoint> point = ScriptedPoint::Parse(candidate.text);
   verdict.outcome = point ? point->Verdict() : Outcome::kInvalid;

@@ -22,7 +22,7 @@ class ScriptedEvaluator final : public Evaluator {
     readied.push_back(first.text);
     return before_ready ? before_ready() : Result<void>();
   }
-  std::string WhyNoEnergy() const override { return joules ? "" : "nobody has scripted joules"; }
+  std::string WhyNoEnergy() const override { return joules || joules_each > 0 ? "" : "nobody has scripted joules"; }
   Result<std::vector<EnergyOrWhy>> MeasureEnergy(const std::vector<Candidate>& candidates,
                                                  const std::vector<double>& call_us,
                                                  const EnergyRequest& request) override;
@@ -35,6 +35,7 @@ class ScriptedEvaluator final : public Evaluator {
   std::vector<std::string> readied;            // for whom it was told to get ready
   // What a call of a candidate takes; nothing: nobody can say. Empty: this evaluator measures no energy.
   std::function<std::optional<double>(const std::string& text)> joules;
+  double joules_each = 0;                       // that an evaluation uses; 0: nobody counts
   std::function<Result<void>()> before_energy;  // an error from it is the evaluator's
   struct Asked {
     std::vector<std::string> texts;
