@@ -221,6 +221,31 @@ model = "scripted"
         self.assertLessEqual(more["spent"]["dollars"], spent["dollars"] + 0.09)
         self.assertEqual(self.hone("show", report["run"])["spent"]["calls"], len(self.server.asked))
 
+    def test_arms_of_a_comparison_differ_in_who_proposes(self):
+        begin = answers.program("begin", " with {accumulators: 2}")
+        self.serve(lambda *_: begin if "to begin with" in self.server.asked[-1][0]["messages"][1]["content"] else "done")
+        recorded = self.folder / "rounds.jsonl"
+        recorded.write_text(json.dumps({"proposals": [{"text": answers.PROGRAM.format(settings=" with {accumulators: 4}")}]}) + "\n")
+        arms = ["greedy", "greedy --proposer model:coder,tokens=1000", f"greedy --proposer replay:{recorded}", "greedy --proposer expert,model:coder --budget 3"]
+        document = self.hone("compare", "--suite", str(self.folder / "p.json"), "--seeds", "2", "--budget", "4", *self.models, *arms)
+        self.assertEqual([arm["proposer"] for arm in document["arms"]], ["expert", "model:coder,tokens=1000", f"replay:{recorded}", "expert,model:coder"])
+        self.assertEqual([arm["attempts"] for arm in document["arms"]], [4, 1, 1, 3])
+        searches = document["searches"]
+        self.assertEqual([(one["arm"], one["seed"]) for one in searches], [(arm, seed) for arm in arms for seed in (1, 2)])
+        of = lambda arm: [[attempt["candidate"] for attempt in one["attempts"]] for one in searches if one["arm"] == arm]
+        self.assertEqual(of(arms[1])[0], of(arms[1])[1], "what was measured is not measured again")
+        self.assertNotEqual(of(arms[1])[0], of(arms[2])[0])
+        asked = [arm["tokens"] for arm in document["arms"]]
+        self.assertEqual((asked[0], asked[2]), (0, 0))
+        self.assertGreaterEqual(asked[1], 2200, "the start, and what improves on it")
+        self.assertEqual(1100 * len(self.server.asked), 2 * sum(asked), "each search asks for itself")
+        for arm in document["arms"][1:]:
+            self.assertEqual(arm["against"]["quality"]["wins"] + arm["against"]["quality"]["losses"] + arm["against"]["quality"]["equal"], 1)
+        # What language models may take holds for each search.
+        capped = self.hone("compare", "--suite", str(self.folder / "p.json"), "--seeds", "1", "--budget", "4", "--max-tokens", "10", *self.models, *arms[:2])
+        self.assertEqual([arm["attempts"] for arm in capped["arms"]], [4, 0])
+        self.assertIn("10 tokens are the cap", capped["searches"][1]["stop"])
+
     def test_a_cap_is_over_all_problems_of_a_suite(self):
         self.serve(lambda number, _: answers.program(f"idea {number}", f" with {{accumulators: {1 + number}}}") if number < 8 else "done", "parameters = {max_tokens = 500}")
         suite = self.folder / "suite"

@@ -11,11 +11,14 @@
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/process.h"
+#include "command/code_index_option.h"
 #include "command/run_session.h"
 #include "command/target.h"
 #include "command/workbench.h"
 #include "diagnose/insight.h"
+#include "model/ledger.h"
 #include "propose/joint.h"
+#include "propose/lookup.h"
 #include "search/loop.h"
 #include "search/measured.h"
 #include "store/store.h"
@@ -41,22 +44,28 @@ Result<SpaceTable> KeptTable(const std::string& path, const TableHead& head) {
 }
 
 // One search as `hone optimize` makes it, but for baselines, confirmation, and what was learned in earlier runs.
-Result<Trace> SearchOnce(Workbench& bench, const Arm& arm, std::uint64_t seed, MeasuredOnce& device,
+// Nothing of it is kept but what was measured: what a language model answered it is asked again for the next seed.
+Result<Trace> SearchOnce(VerbCall& call, Workbench& bench, const Arm& arm, std::uint64_t seed, MeasuredOnce& device,
                          const SpaceTable& table) {
-  const auto expert = HONE_TRY(ChosenProposers::Parse("expert"));
+  const auto chosen = HONE_TRY(ChosenProposers::Parse(arm.proposer));
   SearchSettings settings;
   MeasureBy(bench, false, settings);
-  settings.run = {.seed = seed, .search = arm.search, .proposer = expert.Identity(), .tools = arm.tools};
+  settings.run = {.seed = seed, .search = arm.search, .proposer = chosen.Identity(), .tools = arm.tools};
   settings.budget = arm.budget;
   settings.evaluate.baselines.clear();
   settings.confirm_candidates = 0;
   Store store = HONE_TRY(Store::Open(":memory:"));
   OpenedRun opened = HONE_TRY(OpenRun(store, WantedRun(bench, table.head.target, settings), ToJson(bench.problem)));
   const Learned learned;
-  const auto proposer = HONE_TRY(expert.Make({.graph = bench.graph,
+  Ledger ledger({settings.budget.tokens, settings.budget.dollars});
+  const bool looks_up = chosen.Take(kLookupTokens.name);
+  const auto proposer = HONE_TRY(chosen.Make({.graph = bench.graph,
                                               .machine = bench.machine,
                                               .learned = arm.tools.expert_acts() ? &learned : nullptr,
-                                              .advisers = arm.tools}));
+                                              .models = call.Text("models"),
+                                              .ledger = &ledger,
+                                              .advisers = arm.tools,
+                                              .index = looks_up ? HONE_TRY(IndexFor(call, chosen)) : ""}));
   device.SetSeed(seed);
   Trace trace;
   const auto time_us = [&table, known = std::map<std::string, double>()](const Attempt& attempt) mutable {
@@ -68,7 +77,8 @@ Result<Trace> SearchOnce(Workbench& bench, const Arm& arm, std::uint64_t seed, M
       TraceInto(trace, [&device, began_s = device.Seconds()] { return device.Seconds() - began_s; }, time_us);
   hooks.interrupt = &InterruptFlag();
   const InsightSetting looked{bench.problem, &bench.graph, bench.machine, OwnPath(), arm.tools};
-  if (arm.tools.expert_acts()) {
+  hooks.note = [&call](const std::string& line) { call.Note(line); };
+  if (arm.tools.expert_acts() || arm.proposer != kUsualProposer) {
     hooks.look = [&looked](const Attempt& attempt) {
       return LookAt(attempt.proposal.candidate, attempt.time_us(), looked);
     };
@@ -76,6 +86,8 @@ Result<Trace> SearchOnce(Workbench& bench, const Arm& arm, std::uint64_t seed, M
   const SearchOutcome outcome =
       HONE_TRY(RunSearch(store, std::move(opened.record), *proposer, device, settings, hooks));
   trace.stop = outcome.stop.reason;
+  trace.tokens = ledger.Total().tokens();
+  trace.dollars = ledger.Total().dollars;
   if (outcome.stop.cause == Stop::Cause::kInterrupt) return Fail(ErrorKind::kInterrupted, "interrupted");
   return trace;
 }
@@ -97,7 +109,7 @@ Result<ProblemTraces> SearchLive(VerbCall& call, const std::string& file, const 
                                                .target = call.Text("target"),
                                                .machine = bench.machine.id,
                                                .processor = bench.machine.processor,
-                                               .proposer = "expert",
+                                               .proposer = "several",
                                                .search = "several",
                                                .recorded = Today(),
                                                .stop = "no round was kept",
@@ -105,7 +117,7 @@ Result<ProblemTraces> SearchLive(VerbCall& call, const std::string& file, const 
   MeasuredOnce device(bench.evaluator(), table, SteadySeconds);
   auto traces = EachInTurn(arms, call.Int("seeds"), [&](const Arm& arm, std::uint64_t seed) {
     call.Note(fmt::format("{}: {}, seed {}", bench.problem.name, arm.words, seed));
-    return SearchOnce(bench, arm, seed, device, table);
+    return SearchOnce(call, bench, arm, seed, device, table);
   });
   if (!path.empty()) {
     std::error_code failed;

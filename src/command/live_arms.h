@@ -12,8 +12,9 @@
 namespace hone {
 
 // The verb's options say with how many seeds, where (--target), and where tables of what was measured are kept
-// (--measured). The fastest that is known is the fastest in the problem's table by then. kUsage when no search found
-// anything that was accepted, or the kept table is of something else.
+// (--measured), and which models and code index proposers may use. The fastest that is known is the fastest in the
+// problem's table by then. kUsage when no search found anything that was accepted, or the kept table is of something
+// else.
 Result<ProblemTraces> SearchLive(VerbCall& call, const std::string& file, const std::vector<Arm>& arms);
 
 }  // namespace hone

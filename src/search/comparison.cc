@@ -8,13 +8,12 @@
 #include <sstream>
 
 #include "base/check.h"
+#include "propose/joint.h"
 #include "search/search.h"
 #include "search/stop_replay.h"
 
 namespace hone {
 namespace {
-
-constexpr std::string_view kMemory = "--memory on", kTools = "--tools";
 
 // After attempt n, 1 for the first.
 double QualityAfter(const Trace& trace, std::size_t n, double best_us) {
@@ -71,24 +70,29 @@ Result<Arm> ParseArm(const std::string& words, const Budget& budget) {
   auto chosen = ChooseStrategy(word);
   if (!chosen) return Rethrow(std::move(chosen).error(), fmt::format("arm '{}': ", words));
   arm.search = chosen->Identity();
-  std::string rest;
-  std::getline(stream, rest);
-  if (const std::size_t at = rest.find(kMemory); at != std::string::npos) {
-    arm.memory = true;
-    rest.erase(at, kMemory.size());
+  std::string limits;
+  while (stream >> word) {
+    if (word != "--memory" && word != "--tools" && word != "--proposer") {
+      limits += word + ' ';
+      continue;
+    }
+    std::string value;
+    if (!(stream >> value)) return usage(word + " needs a value");
+    if (word == "--memory") {
+      if (value != "on") return usage("--memory is on, or not there");
+      arm.memory = true;
+    } else if (word == "--tools") {
+      auto tools = Advisers::Parse(value);
+      if (!tools) return Rethrow(std::move(tools).error(), fmt::format("arm '{}': --tools: ", words));
+      arm.tools = std::move(*tools);
+    } else {
+      auto proposers = ChosenProposers::Parse(value);
+      if (!proposers) return Rethrow(std::move(proposers).error(), fmt::format("arm '{}': ", words));
+      arm.proposer = std::move(value);
+    }
   }
-  if (const std::size_t at = rest.find(kTools); at != std::string::npos) {
-    std::istringstream behind(rest.substr(at + kTools.size()));
-    std::string who;
-    behind >> who;
-    auto tools = Advisers::Parse(who);
-    if (!tools) return Rethrow(std::move(tools).error(), fmt::format("arm '{}': --tools: ", words));
-    arm.tools = std::move(*tools);
-    std::string left;
-    std::getline(behind, left);
-    rest = rest.substr(0, at) + left;
-  }
-  arm.budget = HONE_TRY(ParseBudget(fmt::format("arm '{}'", words), rest, budget, ", --memory on, --tools WHO"));
+  arm.budget = HONE_TRY(
+      ParseBudget(fmt::format("arm '{}'", words), limits, budget, ", --memory on, --tools WHO, --proposer NAME"));
   if (arm.budget.joules > 0) return usage("nobody counts the energy of arms");
   if (arm.budget.attempts > budget.attempts)
     return usage(fmt::format("--budget is 1 to {}, the budget of all", budget.attempts));
@@ -118,6 +122,8 @@ Compared CompareArms(const std::vector<ProblemTraces>& problems, int attempts) {
         to_95_seconds.push_back(course.to_95_seconds);
         figures.attempts += static_cast<double>(trace.points.size());
         figures.seconds += trace.points.empty() ? 0 : trace.points.back().seconds;
+        figures.tokens += static_cast<double>(trace.tokens);
+        figures.dollars += trace.dollars;
       }
       ends[arm].push_back(end);
       anytimes[arm].push_back(anytime);
@@ -126,6 +132,8 @@ Compared CompareArms(const std::vector<ProblemTraces>& problems, int attempts) {
     const auto searches = static_cast<double>(to_95_attempts.size());
     figures.attempts /= searches;
     figures.seconds /= searches;
+    figures.tokens /= searches;
+    figures.dollars /= searches;
     figures.reached = static_cast<double>(std::count_if(to_95_attempts.begin(), to_95_attempts.end(),
                                                         [](const auto& one) { return one.has_value(); })) /
                       searches;

@@ -1,5 +1,5 @@
-// Searches side by side: arms, each a strategy and its budget, over the same problems with the same seeds, and what can
-// be said of their differences. A problem counts once however many seeds it had.
+// Searches side by side: arms, each a strategy, a proposer and its budget, over the same problems with the same seeds,
+// and what can be said of their differences. A problem counts once however many seeds it had.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,18 @@
 
 namespace hone {
 
+inline constexpr std::string_view kUsualProposer = "expert";  // of an arm that names none
+
 struct Arm {
   std::string words;   // as they were typed
   std::string search;  // Chosen::Identity
   Budget budget;
-  bool memory = false;  // it begins with what was tried elsewhere
-  Advisers tools;       // who says what facts mean; live
+  bool memory = false;                                 // it begins with what was tried elsewhere
+  Advisers tools;                                      // who says what facts mean; live
+  std::string proposer = std::string(kUsualProposer);  // as ChosenProposers reads it; live
 };
-// "mcts:memory=0 --budget 20 --time 60 --headroom 0.1 --idle 8 --memory on --tools raw"; what is not said is `budget`.
-// kUsage for other words.
+// "mcts:memory=0 --budget 20 --time 60 --headroom 0.1 --idle 8 --memory on --tools raw --proposer model:coder"; what is
+// not said is `budget`. kUsage for other words.
 Result<Arm> ParseArm(const std::string& words, const Budget& budget);
 
 // What the arms' searches of one problem came to.
@@ -55,6 +58,7 @@ struct ArmFigures {
   double reached = 0;  // the share of searches that came to 95 % of the fastest
   double to_95_attempts = 0, to_95_seconds = 0;  // that took so many: the median of all; 0 = most never came there
   double attempts = 0, seconds = 0;              // that a search made and took, mean
+  double tokens = 0, dollars = 0;                // that language models took of a search, mean
   std::vector<double> curve;                     // quality after attempt 1, 2, ...
   std::vector<double> by_problem;                // quality at the end
 };

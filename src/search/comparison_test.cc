@@ -16,9 +16,10 @@ Trace Best(const std::vector<double>& best_us) {
 }
 
 TEST(CompareTest, FiguresAreGeometricMeansOverProblems) {
-  const std::vector<ProblemTraces> problems = {
+  std::vector<ProblemTraces> problems = {
       {.problem = "a", .best_us = 10, .traces = {{Best({40, 20, 10, 10}), Best({40, 10, 10, 10})}, {Best({20})}}},
       {.problem = "b", .best_us = 5, .traces = {{Best({0, 10, 10, 10}), Best({20, 20, 20, 5.1})}, {Best({5, 5})}}}};
+  problems[0].traces[0][1].tokens = 4500;
   const Compared compared = CompareArms(problems, 4);
   ASSERT_EQ(compared.arms.size(), 2u);
   const ArmFigures &one = compared.arms[0], &two = compared.arms[1];
@@ -35,6 +36,7 @@ TEST(CompareTest, FiguresAreGeometricMeansOverProblems) {
   EXPECT_NEAR(two.quality, std::sqrt(0.5), 1e-12) << "a search that ended keeps what it has";
   EXPECT_NEAR(two.anytime, std::sqrt(0.5), 1e-12);
   EXPECT_DOUBLE_EQ(two.attempts, 1.5);
+  EXPECT_DOUBLE_EQ(one.tokens, 1125) << "one of four searches took 4500";
   ASSERT_EQ(compared.against.size(), 1u);
   const Paired& quality = compared.against[0].quality;
   EXPECT_EQ(quality.above, 1);
@@ -67,6 +69,11 @@ TEST(CompareTest, AnArmIsAStrategyAndWhatIsDifferentForIt) {
   EXPECT_EQ(advised->tools.kind, Advisers::Kind::kRaw);
   EXPECT_EQ(advised->budget.attempts, 12);
   EXPECT_TRUE(advised->memory);
+  const auto proposed = ParseArm("greedy --proposer expert,model:coder,tokens=9000 --idle 3", budget);
+  ASSERT_TRUE(proposed) << proposed.error().message;
+  EXPECT_EQ(proposed->proposer, "expert,model:coder,tokens=9000");
+  EXPECT_EQ(proposed->budget.idle, 3);
+  EXPECT_EQ(advised->proposer, "expert");
   EXPECT_EQ(ParseArm("greedy", budget)->tools.kind, Advisers::Kind::kUnnamed);
   const auto message = [&](const std::string& words) { return ParseArm(words, budget).error().message; };
   EXPECT_EQ(message(""), "arm '': it begins with a search strategy, as in 'mcts:memory=0 --budget 20'");
@@ -79,7 +86,11 @@ TEST(CompareTest, AnArmIsAStrategyAndWhatIsDifferentForIt) {
   EXPECT_EQ(
       message("greedy --seed 3"),
       "arm 'greedy --seed 3': '--seed' is none of --budget, --time, --joules, --headroom, --idle, --memory on, --tools "
-      "WHO");
+      "WHO, --proposer NAME");
+  EXPECT_EQ(message("greedy --memory off"), "arm 'greedy --memory off': --memory is on, or not there");
+  EXPECT_EQ(message("greedy --proposer"), "arm 'greedy --proposer': --proposer needs a value");
+  EXPECT_TRUE(message("greedy --proposer expat").starts_with("arm 'greedy --proposer expat': there is no proposer"))
+      << message("greedy --proposer expat");
   EXPECT_EQ(message("greedy --joules 9"), "arm 'greedy --joules 9': nobody counts the energy of arms");
 }
 

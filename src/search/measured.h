@@ -7,6 +7,7 @@
 // What was measured is a table of candidates without rounds (search/table.h), so that it can be kept, and gone on with.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -30,7 +31,7 @@ class MeasuredOnce final : public Evaluator {
   MeasuredOnce(Evaluator& device, SpaceTable& table, std::function<double()> seconds);
 
   void SetSeed(std::uint64_t seed) { seed_ = seed; }
-  // The clock as it would be if each evaluation took what it took when its candidate was measured.
+  // The clock as it would be if each evaluation took what it took when its candidate was measured. From any thread.
   double Seconds() const { return seconds_() + owed_s_; }
 
   Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) override;
@@ -42,7 +43,7 @@ class MeasuredOnce final : public Evaluator {
   SpaceTable& table_;
   std::function<double()> seconds_;
   std::map<std::string, std::size_t, std::less<>> places_;  // in the table, by name
-  double owed_s_ = 0;
+  std::atomic<double> owed_s_ = 0;
   std::uint64_t seed_ = 1;
 };
 

@@ -79,6 +79,8 @@ struct TracePoint {
 struct Trace {
   std::vector<TracePoint> points;  // one an attempt
   std::string stop;                // why it ended
+  std::int64_t tokens = 0;         // that language models took
+  double dollars = 0;
 };
 
 // Hooks that write the trace of a search, by this clock. `time_us` says how fast the attempt that is the best by then

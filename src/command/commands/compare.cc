@@ -1,4 +1,4 @@
-// hone compare: search strategies, budgets and advisers side by side, over recorded tables, or live.
+// hone compare: search strategies, proposers, budgets and advisers side by side, over recorded tables, or live.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "command/code_index_option.h"
 #include "command/command.h"
 #include "command/live_arms.h"
 #include "command/target.h"
@@ -21,7 +22,8 @@ using Json = nlohmann::json;
 
 constexpr Positional kPositionals[] = {
     {.name = "arm",
-     .help = "a strategy, with a budget of its own if it has one: greedy, mcts:memory=0, 'greedy --headroom 0.1'",
+     .help = "a strategy, with what is different for it: greedy, mcts:memory=0, 'greedy --headroom 0.1'; of problems "
+             "'greedy --proposer model:coder'",
      .presence = Presence::kRepeated}};
 constexpr Option kOptions[] = {
     {.name = "suite",
@@ -44,6 +46,19 @@ constexpr Option kOptions[] = {
      .help = "attempts of each search",
      .otherwise = "40",
      .at_least = 1},
+    {.name = "max-tokens",
+     .type = ValueType::kInteger,
+     .value = "N",
+     .help = "tokens, in and out, that language models may take of each search (default: any number)",
+     .at_least = 1},
+    {.name = "max-dollars",
+     .type = ValueType::kReal,
+     .value = "D",
+     .help = "dollars that they may cost in each search (default: any amount)",
+     .at_least = 0},
+    kModelsOption,
+    kIndexOption,
+    {.name = "store", .value = "PATH", .help = "run store, beside which code indexes lie (default: the usual one)"},
     kTargetOption,
     {.name = "measured",
      .value = "DIR",
@@ -145,6 +160,12 @@ std::string Text(const std::vector<Arm>& arms, const Compared& compared, std::si
                         to_95(figures.to_95_attempts, "{:.0f}"), to_95(figures.to_95_seconds, "{:.1f}"),
                         figures.attempts, figures.seconds);
   }
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    const ArmFigures& figures = compared.arms[i];
+    if (figures.tokens > 0)
+      text +=
+          fmt::format("{}: {:.0f} tokens, {:.4f} dollars a search\n", arms[i].words, figures.tokens, figures.dollars);
+  }
   if (compared.against.empty()) return text;
   text += fmt::format("\n{:<{}}  {:<38} {}\n", fmt::format("over {}", arms.front().words), wide,
                       "quality [95 %]        p        w-e-l", "anytime [95 %]        p        w-e-l");
@@ -191,6 +212,7 @@ Json Document(const std::vector<Arm>& arms, const Compared& compared, const std:
     Json& row = rows.emplace_back();
     row = {{"arm", arms[i].words},
            {"search", arms[i].search},
+           {"proposer", arms[i].proposer},
            {"quality", figures.quality},
            {"anytime", figures.anytime},
            {"reached", figures.reached},
@@ -198,6 +220,8 @@ Json Document(const std::vector<Arm>& arms, const Compared& compared, const std:
            {"to_95_seconds", figures.to_95_seconds},
            {"attempts", figures.attempts},
            {"seconds", figures.seconds},
+           {"tokens", figures.tokens},
+           {"dollars", figures.dollars},
            {"curve", figures.curve},
            {"by_problem", figures.by_problem}};
     if (i == 0) continue;
@@ -209,7 +233,11 @@ Json Document(const std::vector<Arm>& arms, const Compared& compared, const std:
 
 Result<Answer> RunIt(VerbCall& call) {
   if (!call.Has("suite")) return Fail(ErrorKind::kUsage, "--suite is missing: tables of `hone record`, or problems");
-  const Budget budget{.attempts = static_cast<int>(call.Int("budget")), .seconds = 0, .headroom = -1};
+  const Budget budget{.attempts = static_cast<int>(call.Int("budget")),
+                      .seconds = 0,
+                      .headroom = -1,
+                      .tokens = call.Int("max-tokens"),
+                      .dollars = call.Real("max-dollars")};
   std::vector<Arm> arms;
   for (const std::string& words : call.Texts("arm")) arms.push_back(HONE_TRY(ParseArm(words, budget)));
   if (arms.empty())
@@ -220,6 +248,7 @@ Result<Answer> RunIt(VerbCall& call) {
                                              : "--learn is of arms with --memory on: 'greedy --memory on'");
   const bool asks =
       std::ranges::any_of(arms, [](const Arm& arm) { return arm.tools.kind != Advisers::Kind::kUnnamed; });
+  const bool proposes = std::ranges::any_of(arms, [](const Arm& arm) { return arm.proposer != kUsualProposer; });
   const Experience experience = remembers ? HONE_TRY(Learn(call.Text("learn"))) : Experience();
   std::vector<ProblemTraces> problems;
   for (const std::string& file : HONE_TRY(FilesOf(call.Text("suite")))) {
@@ -230,6 +259,9 @@ Result<Answer> RunIt(VerbCall& call) {
       return Fail(
           ErrorKind::kUsage,
           fmt::format("{} is a table, which does not say what was found: --tools of an arm is of problems", file));
+    if (proposes && table)
+      return Fail(ErrorKind::kUsage,
+                  fmt::format("{} is a table of what one proposer offered: --proposer of an arm is of problems", file));
     problems.push_back(HONE_TRY(table ? OverTable(call, file, arms, experience) : SearchLive(call, file, arms)));
   }
   call.Stage("");
@@ -244,7 +276,7 @@ Result<Answer> RunIt(VerbCall& call) {
 
 HONE_ROW(Verb){
     .name = "compare",
-    .doc = "Compare search strategies over recorded tables, or live",
+    .doc = "Compare search strategies over recorded tables, or with proposers live",
     .group = VerbGroup::kMachine,
     .place = 5,
     .help =
@@ -261,12 +293,15 @@ HONE_ROW(Verb){
         "  hone compare --suite docs/measured/search greedy epsilon mcts mcts:memory=0\n"
         "  hone compare --suite model.jsonl greedy 'greedy --idle 8' --svg arms.svg\n"
         "  hone compare --suite these --learn others greedy 'greedy --memory on'\n"
-        "  hone compare --suite problem.json --target cuda 'greedy --tools none' 'greedy --tools on'\n",
+        "  hone compare --suite problem.json --target cuda 'greedy --tools none' 'greedy --tools on'\n"
+        "  hone compare --suite problem.json --seeds 3 greedy 'greedy --proposer model:coder'\n",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
-        "problems[]; arms[]: arm, search, quality, anytime, reached, to_95_attempts and to_95_seconds (0 = never),\n"
-        "attempts, seconds, curve[] (quality after each attempt), by_problem[] (quality at the end), against (the\n"
+        "problems[]; arms[]: arm, search, proposer, quality, anytime, reached, to_95_attempts and to_95_seconds (0 = "
+        "never),\n"
+        "attempts, seconds, tokens and dollars (of language models, a search), curve[] (quality after each attempt), "
+        "by_problem[] (quality at the end), against (the\n"
         "first arm: quality and anytime, each with ratio, low, high (null of one problem), p, wins, losses, equal); "
         "unwritten (why there is no --svg); searches[]: problem,\n"
         "best_us, arm, seed, stop, attempts[]: candidate, us (0 = refused), best_us, seconds (since the search "
