@@ -20,6 +20,14 @@ CompileAhead::~CompileAhead() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+void CompileAhead::Go() {
+  {
+    const MutexLock lock(mutex_);
+    going_ = true;
+  }
+  changed_.NotifyAll();
+}
+
 void CompileAhead::Want(std::vector<Candidate> candidates) {
   {
     const MutexLock lock(mutex_);
@@ -37,7 +45,7 @@ void CompileAhead::Work() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
   MutexLock lock(mutex_);
   for (;;) {
-    while (!closing_ && waiting_.empty()) changed_.Wait(mutex_);
+    while (!closing_ && (!going_ || waiting_.empty())) changed_.Wait(mutex_);
     if (closing_) return;
     const Candidate candidate = std::move(waiting_.front());
     waiting_.pop_front();

@@ -18,12 +18,14 @@ namespace hone {
 // Want and the destructor belong to one thread.
 class CompileAhead {
  public:
-  // `compile` is called from `threads` threads at once, at a lower priority than the caller's.
+  // `compile` is called from `threads` threads at once, at a lower priority than the caller's, from Go on.
   CompileAhead(int threads, std::function<void(const Candidate&)> compile);
   CompileAhead(const CompileAhead&) = delete;
   CompileAhead& operator=(const CompileAhead&) = delete;
   ~CompileAhead();  // waits for what is being compiled
 
+  // What is waited for now has been compiled. From any thread, and again.
+  void Go();
   // In place of all that was wanted before and is not begun. Nothing is compiled twice.
   void Want(std::vector<Candidate> candidates);
   int compiled() const { return compiled_; }
@@ -36,6 +38,7 @@ class CompileAhead {
   Condition changed_;
   std::deque<Candidate> waiting_ HONE_GUARDED_BY(mutex_);
   std::set<std::string> begun_ HONE_GUARDED_BY(mutex_);  // identities
+  bool going_ HONE_GUARDED_BY(mutex_) = false;
   bool closing_ HONE_GUARDED_BY(mutex_) = false;
   std::atomic<int> compiled_ = 0;
   std::vector<std::thread> threads_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <thread>
 
 #include "base/mutex.h"
 
@@ -47,6 +48,7 @@ TEST(CompileAheadTest, WhatIsWantedLaterTakesThePlaceOfWhatWaits) {
   Compiler compiler;
   {
     CompileAhead ahead(1, std::ref(compiler));
+    ahead.Go();
     ahead.Want({Of("a"), Of("b")});
     ASSERT_TRUE(compiler.WaitFor(1));  // b waits behind it
     ahead.Want({Of("c"), Of("a")});
@@ -56,9 +58,23 @@ TEST(CompileAheadTest, WhatIsWantedLaterTakesThePlaceOfWhatWaits) {
   EXPECT_EQ(compiler.Texts(), (std::vector<std::string>{"a", "c"}));
 }
 
+TEST(CompileAheadTest, NothingIsBegunBeforeItMayGo) {
+  Compiler compiler;
+  compiler.LetGo();
+  CompileAhead ahead(2, std::ref(compiler));
+  ahead.Want({Of("a"), Of("b")});
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(compiler.Texts().empty());
+  ahead.Want({Of("c")});
+  ahead.Go();
+  ASSERT_TRUE(compiler.WaitFor(1));
+  EXPECT_EQ(compiler.Texts(), (std::vector<std::string>{"c"}));
+}
+
 TEST(CompileAheadTest, SeveralThreadsCompileAtOnce) {
   Compiler compiler;
   CompileAhead ahead(3, std::ref(compiler));
+  ahead.Go();
   ahead.Want({Of("a"), Of("b"), Of("c"), Of("d")});
   EXPECT_TRUE(compiler.WaitFor(3));
   compiler.LetGo();
@@ -69,6 +85,7 @@ TEST(CompileAheadTest, NothingIsCompiledTwice) {
   Compiler compiler;
   compiler.LetGo();
   CompileAhead ahead(2, std::ref(compiler));
+  ahead.Go();
   ahead.Want({Of("a"), Of("a"), Of("b")});
   ASSERT_TRUE(compiler.WaitFor(2));
   ahead.Want({Of("a"), Of("b"), Of("c")});

@@ -111,6 +111,8 @@ class LocalEvaluator : public Evaluator {
   Result<void> TryToOpen() {
     auto begun = Hear();
     if (!begun) return Rethrow(begun.error(), "cannot start the judge: ");
+    // Only now: the oracle, which is compiled by then, and what is tried first had all of the processors.
+    if (ahead_) ahead_->Go();
     if (options_.take_device) HONE_TRY(options_.take_device());
     auto opened = Ask(Line("open", true));
     if (!opened) return Rethrow(opened.error(), "cannot start the judge: ");
@@ -193,6 +195,7 @@ class LocalEvaluator : public Evaluator {
       Evaluation unused;
       auto compiled = Compile(candidate, unused);  // what is wrong with it is found again, and said, in its turn
     });
+    if (opened_) ahead_->Go();
   }
 
   void Interrupt() override {

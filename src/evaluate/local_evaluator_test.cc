@@ -14,6 +14,7 @@
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <sstream>
 #include <thread>
 
@@ -130,6 +131,31 @@ TEST(LocalEvaluatorTest, ADeviceIsTakenOnceBeforeTheJudgeOpensIt) {
   stages.clear();
   EXPECT_TRUE((*other)->Evaluate(Whole("honest"), CheckOnly())) << "who was not told to get ready does so then";
   EXPECT_EQ(taken, 2);
+}
+
+TEST(LocalEvaluatorTest, WhatIsForeseenIsCompiledOnceTheOracleIs) {
+  EvaluatorOptions options = Options();
+  options.take_device = []() -> Result<void> { return {}; };
+  options.jobs = 1;
+  std::mutex mutex;
+  std::vector<std::string> lowered;
+  options.lower = [&](const Candidate& candidate) -> Result<std::variant<Candidate, Verdict>> {
+    const std::lock_guard<std::mutex> lock(mutex);
+    lowered.push_back(candidate.text);
+    return Whole("honest");
+  };
+  const auto seen = [&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return lowered;
+  };
+  const auto started = StartEvaluator(SmallProblem(), options);
+  ASSERT_TRUE(started) << started.error().message;
+  (*started)->Foresee({{CandidateKind::kProgram, "later"}});
+  std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_TRUE(seen().empty());
+  ASSERT_TRUE((*started)->GetReady({CandidateKind::kProgram, "first"}));
+  for (int i = 0; i < 1000 && seen().size() < 2; ++i) std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_EQ(seen(), (std::vector<std::string>{"first", "later"}));
 }
 
 TEST(LocalEvaluatorTest, WhoseDeviceIsNotToBeHadAsksForItAgainTheNextTime) {
