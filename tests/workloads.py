@@ -25,6 +25,8 @@ FAMILIES = {
     "causal_loss": ["map", "matmul_reduce", "nest", "reduce"],
     "decode_mask": ["attention"],
     "fp8_blocks": ["nest"],
+    "fp8_blocks_prefill": ["norm", "scaled_matmul"],
+    "fp8_blocks_written_out": ["scaled_matmul"],
     "fp8_norm": ["norm"],
     "gate_up": ["matmul", "matmul"],
     "gqa": ["attention"],

@@ -257,6 +257,15 @@ output y: bf16[9, 64, 72]
 view a = x: [64, 137] strides [1, 64]
 y = segment_matmul(a, z, ends) -> relu(it) + s
 )",
+    R"(input x: f8e4m3[137, 144]
+param w: f8e4m3[72, 144]
+input s: f32[137, 1, 2]
+param t: f32[1, 2]
+input m: f32[72]
+output y: bf16[137, 72]
+view wt = w: [144, 72] strides [1, 144]
+y = scaled_matmul(x, wt) by {block: 1x128x128} let scale = s * t -> relu(it) + m
+)",
     R"(input x: bf16[37, 50]
 param w: bf16[45, 50]
 output y: bf16[37, 45]

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <string_view>
 
 #include "dsl/cuda/matmul_choice.h"
@@ -76,7 +78,7 @@ class TensorEmitter {
     steps_of_split_ = (steps_ + split - 1) / split;
     splits_ = (steps_ + steps_of_split_ - 1) / steps_of_split_;
     const Packing packing{
-        .parts = TensorParts(settings_), .element = ElementType(settings_.precision), .chunk = chunk_};
+        .parts = TensorParts(settings_), .element = ElementType(settings_.precision), .chunk = scaled_ ? chunk_ : 0};
     for (int input = 0; input < 1 + settings_.products; ++input) {
       operands_.push_back(Layout(input) == OperandLayout::kElsewise ? PackOperand(kernel_, text_, out_, input, packing)
                                                                     : AsItLies(input));
@@ -167,6 +169,7 @@ class TensorEmitter {
       launch.scratch_writes = {partial_};
     }
     if (Grouped() || settings_.segments) launch.reads.push_back(Ends().buffer);
+    if (blocks_) std::ranges::copy(BuffersOf(kernel_, kernel_.lets[0].body), std::back_inserter(launch.reads));
     if (scaled_) launch.scratch_reads = {operands_[0].scales, operands_[1].scales};
     launch.maps = {{"a_map", Map(0)}};
     for (int p = 0; p < settings_.products; ++p) launch.maps.emplace_back(Right("b_map", p), Map(1 + p));
@@ -400,6 +403,7 @@ class TensorEmitter {
     out_.Close();
     if (promoted_) {
       if (scaled_) ReadScales();
+      if (blocks_) ReadScalesOfBlocks();
       out_.Line("WaitForProducts<0>();");
       Release("", "before");
       Promote();
@@ -523,8 +527,43 @@ class TensorEmitter {
         "for (int i = 0; i < {}; ++i) across[i] = *reinterpret_cast<const float2*>(scale + {} + i * 8 + column);",
         tile_n / 8, settings_.tile_m));
   }
+
+  // While the tensor cores multiply: those of the thread's two rows, for columns that share theirs.
+  void ReadScalesOfBlocks() {
+    const auto [rows, columns, depth] = BlockOf(kernel_);
+    const std::int64_t m = text_.shape.m.extent, n = text_.shape.n.extent, spans = settings_.tile_n / ScaleSpan();
+    const auto block_of = [](const std::string& place, std::int64_t size, std::int64_t extent) {
+      if (size >= extent) return std::string("0");
+      return size == 1 ? place : fmt::format("({}) / {}", place, size);
+    };
+    for (const bool lower : {false, true}) {
+      std::string row = fmt::format("row0 + thread % 32 / 4{}", lower ? " + 8" : "");
+      if (m % (settings_.tile_m * settings_.cluster) != 0)
+        row = fmt::format("min({}, static_cast<{}>({}))", row, text_.index, m - 1);
+      const std::string name = lower ? "lower" : "upper";
+      out_.Line(fmt::format("const {} {}_row = {};", text_.index, name, block_of(row, rows, m)));
+      out_.Line(fmt::format("float {}[{}];", name, spans));
+      for (std::int64_t i = 0; i < spans; ++i) {
+        std::string column = i == 0 ? "n0" : fmt::format("n0 + {}", i * ScaleSpan());
+        if (i > 0 && n % settings_.tile_n != 0)
+          column = fmt::format("min({}, static_cast<{}>({}))", column, text_.index, n - 1);
+        const std::string scale = text_.ScaleOfBlock(name + "_row", block_of(column, columns, n), "step");
+        out_.Line(fmt::format("{}[{}] = {};", name, i, scale));
+      }
+    }
+  }
+  std::int64_t ScaleSpan() const { return ColumnsOfOneScale(kernel_, text_.shape, settings_.tile_n); }
+
   void Promote() {
     out_.Unroll();
+    if (blocks_) {
+      out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", settings_.tile_n / 8));
+      for (int e = 0; e < 4; ++e)
+        out_.Line(fmt::format("sum[i * 4 + {0}] = fmaf(d[i * 4 + {0}], {1}[i / {2}], sum[i * 4 + {0}]);", e,
+                              e < 2 ? "upper" : "lower", ScaleSpan() / 8));
+      out_.Close();
+      return;
+    }
     if (!scaled_) {
       out_.Line(fmt::format("for (int i = 0; i < {}; ++i) sum[i] += d[i];", TensorWidth(settings_) / 2));
       return;
@@ -544,7 +583,8 @@ class TensorEmitter {
   MatmulText text_;
   const std::int64_t depth_ = TensorDepth(settings_.precision);
   const bool scaled_;
-  const bool promoted_ = scaled_ || (settings_.precision == TensorPrecision::kF8 && settings_.promote > 0);
+  const bool blocks_ = HasBlocks(kernel_);
+  const bool promoted_ = scaled_ || blocks_ || (settings_.precision == TensorPrecision::kF8 && settings_.promote > 0);
   std::int64_t tiles_m_ = 1, tiles_n_ = 1, items_ = 1;        // rows of tiles are counted in clusters
   std::int64_t blocks_k_ = 1, blocks_a_step_ = 1;             // a block is what a stage holds of K
   std::int64_t chunk_ = 0;                                    // of K between two promotions, 0 = never
@@ -556,10 +596,16 @@ class TensorEmitter {
 }  // namespace
 
 bool ScalesOperands(const Kernel& kernel, TensorPrecision precision) {
+  if (HasBlocks(kernel)) return false;
   if (precision != TensorPrecision::kF16) return precision == TensorPrecision::kF32x3;
   bool halves = AllAre(kernel, DType::kF16);
   for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) halves &= OperandOf(InputOf(kernel, i)) >= 0;
   return !halves;
+}
+
+std::int64_t ColumnsOfOneScale(const Kernel& kernel, const MatmulShape& shape, std::int64_t tile_n) {
+  const std::int64_t columns = BlockOf(kernel).columns;
+  return columns >= shape.n.extent ? tile_n : std::gcd(columns, tile_n);
 }
 
 bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision) {

@@ -17,6 +17,9 @@
 //   f8     one product of reals of 8 bits, for operands that are such: the accumulator keeps some 13 bits of them, so
 //          their sums are begun anew after every `promote` of K as well, but nothing is scaled
 //
+// Where blocks of the operands have scales (families/scaled_matmul.cc), sums of f8, and of halves, are begun anew after
+// every block of K, and what they were is scaled as it is added.
+//
 // Of groups of rows (families/grouped_matmul.cc) each begins a tile of its own: where, a block finds out from the ends
 // of the groups before it begins. Tiles of a group's last rows reach into the next group's, and leave those out at the
 // end.
@@ -46,6 +49,8 @@ inline constexpr Instructions kTensorNeeds = {.tensor_maps = true, .wgmma = true
 
 // Whether operands are packed with scales of their own, and their sums promoted.
 bool ScalesOperands(const Kernel& kernel, TensorPrecision precision);
+// Neighbouring columns of a tile whose blocks, where operands have such, have one scale.
+std::int64_t ColumnsOfOneScale(const Kernel& kernel, const MatmulShape& shape, std::int64_t tile_n);
 // Whether all operands are numbers of the precision's type and are multiplied where they lie: nothing is packed.
 bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision);
 // Whether numbers of 16 bits do so across K, all of them.

@@ -14,7 +14,8 @@
 namespace hone::dsl {
 namespace {
 
-constexpr double kNarrowProducts = 1 << 24;  // one row, 4096 x 4096: 34 MB to read
+constexpr std::int64_t kDeepestBlock = 4096;  // as what is promoted
+constexpr double kNarrowProducts = 1 << 24;   // one row, 4096 x 4096: 34 MB to read
 
 // What has no precision in its name makes one product of what its operands are.
 TensorPrecision PrecisionOf(const Kernel& kernel) {
@@ -27,6 +28,7 @@ TensorPrecision PrecisionOf(const Kernel& kernel) {
 // Whether the sums of a tile are what the tensor cores leave, neither scaled nor promoted: what can be set on its
 // course are settings of these products alone.
 bool IsPlain(const Kernel& kernel) {
+  if (HasBlocks(kernel)) return false;
   if (PrecisionOf(kernel) == TensorPrecision::kF8) return IntSetting(kernel, "promote") == 0;
   return !ScalesOperands(kernel, PrecisionOf(kernel));
 }
@@ -60,7 +62,9 @@ TensorSettings TensorSettingsOf(const Kernel& kernel) {
   TensorSettings settings;
   settings.precision = PrecisionOf(kernel);
   settings.products = ProductsAtATime(kernel);
-  if (settings.precision == TensorPrecision::kF8)
+  if (HasBlocks(kernel))
+    settings.promote = BlockOf(kernel).depth;
+  else if (settings.precision == TensorPrecision::kF8)
     settings.promote = IntSetting(kernel, "promote");
   else if (!Promotes(kernel))
     settings.promote = 0;
@@ -90,6 +94,18 @@ bool IsSplit(const Kernel& kernel) { return kernel.settings.contains("split") &&
 std::optional<std::string> WhyNoTensorCores(const Kernel& kernel) {
   if (const auto lacks = Lacks(*kernel.device, kTensorNeeds)) return *lacks;
   if (kernel.compute == DType::kF64) return "the product is computed in f64, which halves cannot make";
+  return std::nullopt;
+}
+
+std::optional<std::string> WhyNoBlocks(const Kernel& kernel, TensorPrecision precision) {
+  const ScaleBlock block = BlockOf(kernel);
+  const std::int64_t depth = TensorDepth(precision);
+  if (block.depth % depth != 0 || block.depth > kDeepestBlock)
+    return fmt::format("sums are scaled after a multiple of {} elements of K, {} at most, and here after {}", depth,
+                       kDeepestBlock, block.depth);
+  if (block.columns % 64 != 0 && block.columns < kernel.space[4].extent)
+    return fmt::format("{} columns share a scale: a tile has as many registers for scales as it takes for 64",
+                       block.columns);
   return std::nullopt;
 }
 

@@ -188,6 +188,17 @@ std::string MatmulText::Score(const Expr& score, const std::vector<std::string>&
   return Text(score, Places(batches, m, n, "0"), {"it"}, Accuracy::kScore);
 }
 
+std::string MatmulText::ScaleOfBlock(const std::string& row, const std::string& column, const std::string& k) const {
+  DeviceExpr text(out_, [&](const ExprNode& load) {
+    const KernelOperand& operand = kernel_.operands[static_cast<std::size_t>(load.buffer)];
+    return LoadedText(
+        out_, operand.buffer,
+        fmt::format("{}[{}]", out_.BufferName(operand.buffer),
+                    Address({row, column, k}, {operand.strides.begin(), operand.strides.begin() + 3}, operand.offset)));
+  });
+  return text.Text(kernel_.lets[0].body);
+}
+
 const std::string& MatmulText::Name(int operand) const {
   return out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer);
 }

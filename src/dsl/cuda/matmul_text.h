@@ -64,6 +64,8 @@ class MatmulText {
   // What becomes of the product `it` before it is folded.
   std::string Score(const Expr& score, const std::vector<std::string>& batches, const std::string& m,
                     const std::string& n) const;
+  // The scale of a block, by its numbers along the rows, the columns and K.
+  std::string ScaleOfBlock(const std::string& row, const std::string& column, const std::string& k) const;
   // An operand of the chain, and where in it the element of a place is.
   const std::string& Name(int operand) const;
   std::string Place(int operand, const std::vector<std::string>& batches, const std::string& m,

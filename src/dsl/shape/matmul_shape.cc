@@ -31,7 +31,7 @@ MatmulShape::MatmulShape(const Kernel& kernel) {
   k = dims[rank - 1];
   n = dims[rank - 2];
   m = dims[rank - 3];
-  dims.resize(rank - 3);
+  dims.resize(HasBlocks(kernel) ? 0 : rank - 3);
   while (!dims.empty()) {
     const LoopDim& last = dims.back();
     bool merges = !last.reduced;
@@ -67,7 +67,17 @@ MatmulShape MatmulShape::OfOneGroup(const Kernel& kernel) {
   return shape;
 }
 
+ScaleBlock BlockOf(const Kernel& kernel) {
+  const std::vector<std::int64_t>& block = kernel.attributes.at("block");
+  return {block[0], block[1], block[2]};
+}
+
 double AddedProducts(const Kernel& kernel) {
+  if (HasBlocks(kernel)) {
+    double products = 1;
+    for (const std::size_t d : {3, 4, 5}) products *= static_cast<double>(kernel.space[d].extent);
+    return products;
+  }
   const bool shared = HasGroups(kernel) || HasSegments(kernel);
   return SpaceCount(kernel) / (shared ? static_cast<double>(kernel.space[0].extent) : 1);
 }

@@ -35,6 +35,15 @@ struct MatmulShape {
 inline bool HasSegments(const Kernel& kernel) { return kernel.inputs.size() == 3 && kernel.axes.size() == 1; }
 inline bool HasGroups(const Kernel& kernel) { return kernel.inputs.size() == 3 && kernel.axes.size() == 2; }
 
+// Whether blocks of the operands have scales of their own, which the one let makes. The first three dimensions of the
+// space are the blocks of rows, of columns and of K then.
+inline bool HasBlocks(const Kernel& kernel) { return kernel.attributes.contains("block"); }
+// How many rows of A, columns of B and elements of K share a scale.
+struct ScaleBlock {
+  std::int64_t rows, columns, depth;
+};
+ScaleBlock BlockOf(const Kernel& kernel);
+
 // How many products of numbers are added: each row, or each term, is of one group alone.
 double AddedProducts(const Kernel& kernel);
 

@@ -282,6 +282,14 @@ class Interpreter {
         };
         it = product(kernel.inputs[1]);
         for (const auto& let : kernel.lets) lets.push_back(product(let.body));
+      } else if (family == "scaled_matmul") {
+        Kernel over_k = kernel;
+        over_k.axes = {kernel.axes.back()};
+        it = Fold(over_k, ReduceOp::kSum, at, [&] {
+          for (std::size_t d : {0, 1, 2})
+            at[kernel.space[d].id] = at[kernel.space[d + 3].id] / kernel.attributes.at("block")[d];
+          return input(0) * input(1) * Evaluate(kernel, kernel.lets[0].body, at, 0, {});
+        });
       } else if (family == "segment_matmul") {
         Kernel over_k = kernel;
         over_k.axes = {kernel.axes.back()};

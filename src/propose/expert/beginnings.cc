@@ -9,6 +9,8 @@
 #include <utility>
 #include <variant>
 
+#include "dsl/family.h"
+#include "dsl/shape/matmul_shape.h"
 #include "dsl/way.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/same_pieces.h"
@@ -62,10 +64,11 @@ class Beginner {
 
   // Numbers of few bits go into a product where its kernel reads them as they lie: another would make each again for
   // each row.
-  static bool ReadsAsTheyLie(const dsl::Program& program) {
-    return std::ranges::any_of(program.statements, [](const dsl::Statement& statement) {
-      const auto way = statement.settings.find("way");
-      return way != statement.settings.end() && dsl::ToString(way->second) == "weights";
+  static bool ReadsAsTheyLie(const dsl::KernelProgram& program) {
+    return std::ranges::any_of(program.kernels, [](const dsl::Kernel& kernel) {
+      if (kernel.way->name == "weights") return true;
+      const int a = kernel.family->multiplies ? dsl::OperandOf(kernel.inputs[0]) : -1;
+      return a >= 0 && Bytes(kernel.operand_types[static_cast<std::size_t>(a)]) == 1;
     });
   }
 
@@ -74,9 +77,10 @@ class Beginner {
     const bool device = machine_.kind == DeviceKind::kCuda;
     // First in TF32, where the contract allows it: it is faster, and of the largest problems only one is tried.
     auto program = WriteProgram(memory_, fused, machine_, device ? Products::kTf32 : Products::kF32);
-    if (!program || (how.fusion.weights && !ReadsAsTheyLie(*program))) return;
+    if (!program) return;
     const auto products = ProductsInTf32(*program);
     auto one = Checked(std::move(*program), fmt::format("{}{}", cut, products.empty() ? "" : ", products in TF32"));
+    if (how.fusion.weights && (!one || !ReadsAsTheyLie(one->kernels))) return;
     auto in_f32 = one && !products.empty() ? InF32(*one, products, cut) : std::nullopt;
     if (one && device) {
       AddWithNeighbours(std::move(*one));

@@ -21,6 +21,7 @@ Fuser::Fuser(const Memory& memory, std::vector<Piece> pieces)
 
 std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   rounded_ = fusion.rounded;
+  eights_ = fusion.weights;
   if (rounded_) JoinRoundings();
   if (fusion.products) GroupSlices(ProductOfSlice);
   if (fusion.products && fusion.norms) FindPicks();
@@ -53,6 +54,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.products) GroupSlices(ProductOfSlices);
   if (fusion.products) GroupFoldedProducts();
   if (fusion.products) GroupOrders();
+  if (fusion.weights) TakeIn(WithScalesOfBlocks);
   if (fusion.weights) TakeIn(WithStoredWeights);
   if (fusion.maps) TakeIn(WithScalesBehind);
   if (fusion.maps) NestFolds();

@@ -116,6 +116,17 @@ bool Fuser::RoundsToHalves(std::size_t map_at) const {
   return IsHalf(to) && IsFloat(from) && Bytes(from) > Bytes(to);
 }
 
+// Whether a map makes numbers of 8 bits of something that is none.
+bool Fuser::MakesEightBits(std::size_t map_at) const {
+  const auto is_eight = [&](int buffer) {
+    const DType type = memory_.graph().buffers()[Id(buffer)].dtype;
+    return Bytes(type) == 1 && type != DType::kBool;
+  };
+  const Expr& value = pieces_[map_at].value;
+  return value && is_eight(pieces_[map_at].buffer) &&
+         !(value->kind == Expr::Kind::kLoad && is_eight(memory_.Root(value->buffer)));
+}
+
 // What is rounded more than once, for each product by itself, is rounded once.
 void Fuser::JoinRoundings() {
   const auto is_copy = [&](std::size_t at) {
@@ -260,6 +271,7 @@ bool Fuser::IsWorth(std::size_t map_at, std::size_t reader_at) const {
     return true;
   // A contraction or a window reads each element many times: only views go into it.
   if (IsProduct(into) || IsWindow(into) || reader.folds_inside) return false;
+  if (into.fold && IsProductOfBlocks(memory_, *into.fold)) return false;
   if (into.fold && !reader.plain) return false;
   if (!map.plain) {
     // What is computed from indices, or gathered, makes a nest of its reader: worth it where the reader is a map of
@@ -369,7 +381,7 @@ bool Fuser::LosesItsNorm(std::size_t map_at) const {
 
 void Fuser::InlineWhere(const std::function<bool(std::size_t map, std::size_t reader)>& worth) {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    if (!known_[i].alive || !IsSimpleMap(i) || picks_.count(i) > 0) continue;
+    if (!known_[i].alive || !IsSimpleMap(i) || picks_.count(i) > 0 || (eights_ && MakesEightBits(i))) continue;
     bool gone = !memory_.IsOutput(pieces_[i].buffer);
     for (const auto reader : Readers(pieces_[i].buffer)) {
       if (!worth(i, reader) || !InlineInto(i, reader)) gone = false;

@@ -51,6 +51,7 @@ class Fuser {
   void InlineViews();
   DType HeldAs(int buffer) const;
   bool RoundsToHalves(std::size_t map_at) const;
+  bool MakesEightBits(std::size_t map_at) const;
   void JoinRoundings();
   bool IsProductOf(std::size_t at, int buffer) const;
   bool ScattersRows(std::size_t map_at, std::size_t reader_at) const;
@@ -123,6 +124,7 @@ class Fuser {
   std::set<std::size_t> scores_;                // maps of scores, which become a loss
   std::set<std::size_t> picks_;                 // maps that stay by themselves until GroupLogSums
   bool rounded_ = false;                        // whether maps stay that round what products read
+  bool eights_ = false;                         // and those that make 8 bits
 };
 
 }  // namespace hone::expert

@@ -129,14 +129,20 @@ bool IsContraction(const Memory& memory, const Fold& fold) {
   return a && b && (memory.Root(a->buffer) != memory.Root(b->buffer) || memory.Position(*a) != memory.Position(*b));
 }
 
-bool IsWindow(const Piece& piece) {
-  if (!piece.fold) return false;
+namespace {
+
+// How a fold's windows lie.
+struct Windows {
+  bool overlap = false;
+  int side_by_side = 0, folded_alone = 0;  // indices of loads
+};
+Windows WindowsOf(const Piece& piece) {
+  Windows windows;
+  if (!piece.fold) return windows;
   const auto& over = piece.fold->over;
   const auto is_over = [&](const IndexVar& var) {
     return std::any_of(over.begin(), over.end(), [&](const IndexVar& v) { return v.id == var.id; });
   };
-  bool overlaps = false;
-  int side_by_side = 0, folded_alone = 0;
   Visit(piece.fold->body, [&](const ExprNode& node) {
     if (node.kind != Expr::Kind::kLoad || node.operands.size() < 2) return;
     for (const auto& index : node.operands) {
@@ -153,13 +159,25 @@ bool IsWindow(const Piece& piece) {
         }
       }
       if (folded_reach == 0) continue;
-      overlaps |= kept_step > 0 && folded_reach >= kept_step;
-      ++(kept_step > 0 ? side_by_side : folded_alone);
+      windows.overlap |= kept_step > 0 && folded_reach >= kept_step;
+      ++(kept_step > 0 ? windows.side_by_side : windows.folded_alone);
     }
   });
+  return windows;
+}
+
+}  // namespace
+
+bool IsWindow(const Piece& piece) {
+  const auto [overlap, side_by_side, folded_alone] = WindowsOf(piece);
   // Windows side by side are the parts of a split dimension, too: of groups, whose other dimensions are folded as well.
-  return overlaps ||
+  return overlap ||
          (folded_alone == 0 && (side_by_side > 1 || (side_by_side == 1 && piece.fold->op == ReduceOp::kMax)));
+}
+
+bool IsOneWindowOfEach(const Piece& piece) {
+  const Windows windows = WindowsOf(piece);
+  return !windows.overlap && windows.side_by_side <= 1;
 }
 
 namespace {

@@ -11,7 +11,8 @@
 //   orders.cc    maps of elements in order   sums.cc  sums over the columns of products
 //   batches.cc   batches of products, and rows of other readers, in dimensions of maps
 //   weights.cc   products of few rows with numbers of few bits
-//   scales.cc    scales go behind their products
+//   scales.cc    scales of reals of 8 bits go behind their products, those of blocks of K into them
+//   factors.cc   numbers that scaled a factor go behind its product
 //   pages.h      rows that are looked up by pages
 //   hidden_keys.h  which keys a score of attention hides by their places
 //   writer.h     pieces become statements of the language
@@ -77,7 +78,8 @@ struct Fusion {
   bool attention = true;  // a product, its softmax and the product that reads it
   bool products = true;   // a product and the one that its end reads; a product, or places in order, and the fold
                           // that reads it
-  bool weights = false;   // what makes reals of numbers of few bits into products of few rows
+  bool weights = false;   // what makes reals of numbers of few bits into products of few rows, and scales of blocks
+                          // into products of such numbers; what the graph itself makes in 8 bits stays so
   bool rounded = false;   // maps that round to 16 bits what products read stay, so that those are products of 16 bits
   bool operator==(const Fusion&) const = default;
 };
@@ -118,6 +120,8 @@ bool IsPlain(const Memory& memory, const Piece& piece);
 bool IsContraction(const Memory& memory, const Fold& fold);
 // A fold over places beside its own, in the same dimensions: convolution, pooling.
 bool IsWindow(const Piece& piece);
+// Whether each element is in one fold alone, as one of a row of groups.
+bool IsOneWindowOfEach(const Piece& piece);
 
 // The map's element at the place of the load, in the reader's indices; nothing if that needs a division.
 std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const ExprNode& load);
@@ -171,6 +175,12 @@ std::optional<WithWeights> WithScalesBehind(const Memory& memory, const Piece& p
 // The same for numbers that maps multiplied factors with, or divided them by.
 std::optional<WithWeights> WithNumbersBehind(const Memory& memory, const Piece& product,
                                              const std::function<const Piece*(int buffer)>& map);
+
+// Likewise with scales of blocks of K in the sum, over the blocks and the elements of one.
+std::optional<WithWeights> WithScalesOfBlocks(const Memory& memory, const Piece& product,
+                                              const std::function<const Piece*(int buffer)>& map);
+// Whether it is such a sum: of two reals of 8 bits, times scales.
+bool IsProductOfBlocks(const Memory& memory, const Fold& fold);
 
 // The map's element, with what stands in order at its place as kIt and nothing else of where that is; `places` is the
 // piece that makes the places in order, with the ranks inside, over the same dimensions. Nothing if it is no such map.

@@ -85,10 +85,99 @@ TEST(ScalesTest, SumsOfFewBitsAreForWhatWasRoundedToFewer) {
   EXPECT_EQ(Ways({.result = "bf16"}), "matmul:f16");
 }
 
-TEST(ScalesTest, ScalesAlongTheSumStay) {
+TEST(ScalesTest, ScalesAlongTheSumStayWhereNobodyAsksForThem) {
   const std::string text = testing::WrittenText(Text({.scale_shape = "[512, 8, 1]"}));
   EXPECT_EQ(text.find("matmul(x, w"), std::string::npos) << text;
   EXPECT_EQ(testing::WrittenText(Text({}), {.maps = false}).find("matmul(x, w"), std::string::npos);
+}
+
+// Activations of 16 bits, made 8 with a scale for each row and 128 of K (or given so), times weights with one for 128 x
+// 128, both made f32 before they are multiplied, or by torch._scaled_mm.
+struct Blocks {
+  bool quantized = true, scaled_mm = false;
+  std::string contract = "torch", weight_scales = "[4, 1, 8, 1]", w_view = "[4, 128, 8, 128]";
+};
+std::string TextOfBlocks(const Blocks& blocks) {
+  std::string graph, scales = "sx";
+  if (blocks.quantized) {
+    graph = Op("_to_copy.default", R"("dtype": "f32", "self": "%x")", "xf") + ", " +
+            Op("view.default", R"("self": "%xf", "size": [768, 8, 128])", "xg") + ", " +
+            Op("abs.default", R"("self": "%xg")", "xa") + ", " +
+            Op("amax.default", R"("self": "%xa", "dim": [-1], "keepdim": true)", "most") + ", " +
+            Op("div.Tensor", R"("self": "%most", "other": 448)", "sx") + ", " +
+            Op("div.Tensor", R"("self": "%xg", "other": "%sx")", "xs") + ", " +
+            Op("_to_copy.default", R"("dtype": "f8e4m3", "self": "%xs")", "xg8") + ", " +
+            Op("view.default", R"("self": "%xg8", "size": [768, 1024])", "x8") + ", ";
+  } else {
+    graph = Op("view.default", R"("self": "%x", "size": [768, 1024])", "x8") + ", ";
+  }
+  if (blocks.scaled_mm) {
+    graph += Op("permute.default", R"("dims": [1, 0], "self": "%w")", "wt") + ", " +
+             Op("view.default", R"("self": "%sx", "size": [768, 8])", "sa") + ", " +
+             Op("view.default", R"("self": "%sw", "size": [4, 8])", "sb") + ", " +
+             Op("permute.default", R"("dims": [1, 0], "self": "%sb")", "st") + ", " +
+             Op("_scaled_mm.default",
+                R"("self": "%x8", "mat2": "%wt", "scale_a": "%sa", "scale_b": "%st", "out_dtype": "bf16")", "y");
+  } else {
+    graph += Op("_to_copy.default", R"("dtype": "f32", "self": "%x8")", "x32") + ", " +
+             Op("view.default", R"("self": "%x32", "size": [768, 8, 128])", "x3") + ", " +
+             Op("mul.Tensor", R"("self": "%x3", "other": "%sx")", "xm") + ", " +
+             Op("view.default", R"("self": "%xm", "size": [768, 1024])", "a") + ", " +
+             Op("_to_copy.default", R"("dtype": "f32", "self": "%w")", "wf") + ", " +
+             Op("view.default", R"("self": "%wf", "size": )" + blocks.w_view, "w4") + ", " +
+             Op("mul.Tensor", R"("self": "%w4", "other": "%sw")", "wm") + ", " +
+             Op("view.default", R"("self": "%wm", "size": [512, 1024])", "b") + ", " +
+             Op("permute.default", R"("dims": [1, 0], "self": "%b")", "bt") + ", " +
+             Op("mm.default", R"("self": "%a", "mat2": "%bt")", "p") + ", " +
+             Op("_to_copy.default", R"("dtype": "bf16", "self": "%p")", "y");
+  }
+  return R"({"hone_problem": 1, "name": "layer", "contract": ")" + blocks.contract + R"(", "tensors": [)" +
+         Tensor("x", "[768, 1024]", blocks.quantized ? "bf16" : "f8e4m3") + ", " +
+         (blocks.quantized ? "" : Tensor("sx", "[768, 8, 1]", "f32") + ", ") +
+         Tensor("w", "[512, 1024]", "f8e4m3", "parameter") + ", " +
+         Tensor("sw", blocks.weight_scales, "f32", "parameter") + ", " + Tensor("y", "[768, 512]", "bf16", "output") +
+         R"(], "graph": [)" + graph + "]}";
+}
+std::string ProgramOfBlocks(const Blocks& blocks) {
+  return testing::WrittenText(TextOfBlocks(blocks), {.weights = true});
+}
+
+TEST(ScalesTest, ScalesOfBlocksGoIntoTheProduct) {
+  for (const bool scaled_mm : {false, true}) {
+    const std::string text = ProgramOfBlocks({.quantized = false, .scaled_mm = scaled_mm});
+    EXPECT_NE(text.find("scaled_matmul(x, w_view) by {block: 1x128x128}"), std::string::npos) << text;
+    EXPECT_NE(text.find("let scale = sx_view * "), std::string::npos) << text;
+  }
+}
+
+TEST(ScalesTest, QuantizingInBlocksIsOneNormBeforeTheProduct) {
+  for (const bool scaled_mm : {false, true}) {
+    const std::string text = ProgramOfBlocks({.scaled_mm = scaled_mm});
+    EXPECT_NE(text.find(": f8e4m3 = norm(x_view)"), std::string::npos) << text;
+    EXPECT_NE(text.find("also "), std::string::npos) << text;
+    EXPECT_NE(text.find("scaled_matmul("), std::string::npos) << text;
+    EXPECT_EQ(text.find("map("), std::string::npos) << text;
+  }
+}
+
+TEST(ScalesTest, AScaleForRowsOrColumnsOfBlocksIsTheirs) {
+  // Of each column, for 128 of K: no kernel has registers for those.
+  const std::string columns = ProgramOfBlocks({.weight_scales = "[512, 8, 1]", .w_view = "[512, 8, 128]"});
+  EXPECT_EQ(columns.find("scaled_matmul"), std::string::npos) << columns;
+  // Of each column alone it goes behind the sum.
+  const std::string behind = ProgramOfBlocks({.weight_scales = "[512, 1]", .w_view = "[512, 1024]"});
+  EXPECT_NE(behind.find("by {block: 1x512x128}"), std::string::npos) << behind;
+  EXPECT_NE(behind.find("-> it * sw"), std::string::npos) << behind;
+}
+
+TEST(ScalesTest, SumsOfBlocksAreOfFewBitsWhereOperandsWereRoundedToEight) {
+  const auto halves = [](const Blocks& blocks) {
+    return ProgramOfBlocks(blocks).find("precision: f16") != std::string::npos;
+  };
+  EXPECT_FALSE(halves({}));
+  EXPECT_FALSE(halves({.quantized = false, .scaled_mm = true}));  // as PyTorch's own are
+  EXPECT_TRUE(halves({.quantized = false}));                      // sums of f32
+  EXPECT_TRUE(halves({.contract = "fp32"}));
 }
 
 }  // namespace

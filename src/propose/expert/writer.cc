@@ -133,10 +133,9 @@ class ProgramWriter {
     auto statement = recogniser.recognise(names_, form);
     if (statement && device_.kind == DeviceKind::kCuda && statement->family == "conv" && !OnDevice(*statement, piece))
       statement.reset();
-    if (statement && statement->family == "matmul") {
-      InTf32(*statement, piece);
+    if (statement && statement->family == "matmul") InTf32(*statement, piece);
+    if (statement && (statement->family == "matmul" || statement->family == "scaled_matmul"))
       WithWholeSums(*statement, piece);
-    }
     if (statement && statement->also.size() != piece.also.size()) statement.reset();  // one that makes less
     if (statement) {
       std::vector<Statement> one{Aim(std::move(*statement), piece.buffer)};
@@ -207,20 +206,20 @@ class ProgramWriter {
   // Has a product of reals of 8 bits, whose sums tensor cores would cut, made of halves, which hold those exactly,
   // where its sums are held to f32.
   void WithWholeSums(Statement& statement, const Piece& piece) {
-    if (device_.kind != DeviceKind::kCuda || !piece.fold || piece.fold->few_bits_of_sums || !OfEightBits(piece)) return;
+    if (device_.kind != DeviceKind::kCuda || !piece.fold || piece.fold->few_bits_of_sums || !HasEightBits(piece))
+      return;
     Statement changed = statement;
     changed.settings["precision"] = {"f16"};
     const auto as_it_is = Checked({Aim(statement, piece.buffer)});
     if (!as_it_is || as_it_is->kernels[0].way->name != "f8") return;
     if (TypesOf({Aim(changed, piece.buffer)})) statement = std::move(changed);
   }
-  bool OfEightBits(const Piece& piece) const {
-    bool all = true;
-    for (const auto& load : memory_.Loads(piece.fold->body)) {
+  bool HasEightBits(const Piece& piece) const {
+    const auto loads = memory_.Loads(piece.fold->body);
+    return std::any_of(loads.begin(), loads.end(), [&](const auto& load) {
       const DType type = memory_.graph().buffers()[static_cast<std::size_t>(load.buffer)].dtype;
-      all &= IsFloat(type) && Bytes(type) == 1;
-    }
-    return all;
+      return IsFloat(type) && Bytes(type) == 1;
+    });
   }
 
   // A norm that the language does not have: its statistics and its elements by themselves, and what it makes beside.
