@@ -32,6 +32,8 @@ FAMILIES = {
     "gqa": ["attention"],
     "gqa_decode": ["attention"],
     "greedy": ["matmul_reduce"],
+    "int8_rows": ["matmul"],
+    "int8_wholes": ["matmul"],
     "moe_counts": ["order", "nest", "nest", "scan", "grouped_matmul"],
     "nearest": ["reduce", "reduce", "nest", "nest", "matmul_reduce"],
     "norm_backward": ["norm", "reduce"],

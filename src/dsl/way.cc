@@ -9,6 +9,8 @@ namespace hone::dsl {
 namespace {
 
 std::optional<std::string> WhyNot(const Way& way, const Kernel& kernel) {
+  if (kernel.family->multiplies && !way.wholes && kernel.inputs[0]->type == ScalarType::kInt)
+    return "it multiplies reals: write real(x) around whole numbers";
   return way.why_not ? way.why_not(kernel) : std::nullopt;
 }
 

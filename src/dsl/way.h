@@ -29,6 +29,8 @@ struct Way {
   std::optional<double> (*cost)(const Kernel& kernel) = nullptr;
   // Whether its products are the tensor cores', where the family does not say so.
   bool multiplies = false;
+  // Whether a family's products may be of whole numbers: other ways are not asked for such.
+  bool wholes = false;
   std::span<const Knob> knobs = {};  // in this order: a default may depend on those before it
   // One of them: writes the kernel's function body, or adds its kernels and launches to a plan.
   void (*emit_cpu)(const KernelProgram& program, const Kernel& kernel, Writer& writer) = nullptr;

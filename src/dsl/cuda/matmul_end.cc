@@ -36,7 +36,8 @@ class LinesEnd {
     const std::string& index = text_.index;
     const bool splits = !tile_.partial.empty();
     const DType target = tile_.program.buffers[static_cast<std::size_t>(tile_.kernel.target)].dtype;
-    const std::string type = splits ? "float" : DeviceType(target);
+    const bool whole = SumsAreWhole(tile_.settings);
+    const std::string type = splits ? (whole ? "int" : "float") : DeviceType(target);
     const std::int64_t columns = LineColumns(products), vector = n % 4 == 0 ? 4 : 1, lanes = columns / vector,
                        at_a_time = 32 / lanes, rows = 16 / at_a_time;
     out_.Unroll();
@@ -47,10 +48,14 @@ class LinesEnd {
       for (const int half : {0, 1}) {
         const std::string to = p == 0 ? "" : fmt::format(" + {}", p * columns);
         const std::string from = p == 0 ? "" : fmt::format(" + {}", p * tile_.settings.tile_n / 2);
-        out_.Line(
-            fmt::format("*reinterpret_cast<float2*>(mine + (thread % 32 / 4 + {0}) * {1} + i * 8 + column{6}) = "
-                        "make_float2({2}[(part_n * {3} + i) * 4 + {4}{7}], {2}[(part_n * {3} + i) * 4 + {5}{7}]);",
-                        half * 8, kEndLineStride, tile_.sums, columns / 8, half * 2, half * 2 + 1, to, from));
+        // Whole numbers go as the bits that they are.
+        const auto sum = [&](int e) {
+          const std::string text = fmt::format("{}[(part_n * {} + i) * 4 + {}{}]", tile_.sums, columns / 8, e, from);
+          return whole ? fmt::format("__int_as_float({})", text) : text;
+        };
+        out_.Line(fmt::format(
+            "*reinterpret_cast<float2*>(mine + (thread % 32 / 4 + {}) * {} + i * 8 + column{}) = make_float2({}, {});",
+            half * 8, kEndLineStride, to, sum(half * 2), sum(half * 2 + 1)));
       }
     }
     out_.Close();
@@ -72,13 +77,15 @@ class LinesEnd {
     out_.Unroll();
     out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", vector));
     if (splits) {
-      out_.Line("made.at[e] = its[e];");
+      out_.Line(whole ? "made.at[e] = __float_as_int(its[e]);" : "made.at[e] = its[e];");
     } else {
       out_.Line(fmt::format("const {} at_n = n + e;", index));
       std::vector<std::string> its;
       for (std::int64_t p = 0; p < products; ++p) {
         its.push_back(Numbered("it", p));
-        out_.Line(fmt::format("const float {} = {}[e];", its.back(), Numbered("its", p)));
+        const std::string its_text = Numbered("its", p);
+        out_.Line(whole ? fmt::format("const long {} = __float_as_int({}[e]);", its.back(), its_text)
+                        : fmt::format("const float {} = {}[e];", its.back(), its_text));
       }
       out_.Line(fmt::format("made.at[e] = {};", text_.Result(tile_.batches, "m", "at_n", its)));
     }
@@ -164,8 +171,9 @@ class TilesEnd {
     std::vector<std::string> its;
     for (std::int64_t p = 0; p < tile_.settings.products; ++p) {
       its.push_back(p == 0 ? "it" : fmt::format("it_{}", p + 1));
-      out_.Line(fmt::format("const float {} = {}[(box * {} + i / 2) * 4 + i % 2 * 2 + e{}];", its.back(), tile_.sums,
-                            kEndBoxColumns / 8, p == 0 ? "" : fmt::format(" + {}", p * tile_n_ / 2)));
+      out_.Line(fmt::format("const {} {} = {}[(box * {} + i / 2) * 4 + i % 2 * 2 + e{}];",
+                            SumsAreWhole(tile_.settings) ? "long" : "float", its.back(), tile_.sums, kEndBoxColumns / 8,
+                            p == 0 ? "" : fmt::format(" + {}", p * tile_n_ / 2)));
     }
     std::map<int, std::string> loaded;
     for (const int operand : pairs_)

@@ -43,6 +43,7 @@ DType ElementType(TensorPrecision precision) {
 // The type that an operand has to have to be multiplied where it lies. Reals of 8 bits are of two, that may be mixed;
 // right operands, which are one to wgmma, are of one.
 DType TypeInPlace(const Kernel& kernel, std::size_t input, TensorPrecision precision) {
+  if (precision == TensorPrecision::kI8) return DType::kI8;
   if (precision != TensorPrecision::kF8) return ElementType(precision);
   const int operand = OperandOf(InputOf(kernel, std::min<std::size_t>(input, 1)));
   const DType type = operand < 0 ? DType::kF32 : kernel.operand_types[static_cast<std::size_t>(operand)];
@@ -146,7 +147,9 @@ class TensorEmitter {
     tiles_m_ = (m + settings_.tile_m * cluster - 1) / (settings_.tile_m * cluster) + settings_.groups;  // at most
     tiles_n_ = (n + settings_.tile_n - 1) / settings_.tile_n;
     items_ = tiles_m_ * tiles_n_ * text_.ResultBatches() * splits_;
-    if (splits_ > 1) partial_ = out_.Scratch("parts", DType::kF32, splits_ * text_.Batches() * m * n);
+    if (splits_ > 1)
+      partial_ =
+          out_.Scratch("parts", SumsAreWhole(settings_) ? DType::kI32 : DType::kF32, splits_ * text_.Batches() * m * n);
     if (FoldsRows()) partial_ = RowParts(kernel_, text_, out_, settings_.tile_n);
 
     out_.BeginKernel("products", 128 * (TensorConsumers(settings_) + 1), static_cast<int>(resident));
@@ -377,7 +380,7 @@ class TensorEmitter {
     if (settings_.turns) out_.Line("int turn = 1;");
     OpenItems();
     if (settings_.turns) PassTheOthers();
-    out_.Line(fmt::format("float d[{}];", width / 2));
+    out_.Line(fmt::format("{} d[{}];", SumsAreWhole(settings_) ? "int" : "float", width / 2));
     if (settings_.segments) {  // of which there may be no terms
       out_.Unroll();
       out_.Line(fmt::format("for (int i = 0; i < {}; ++i) d[i] = 0.0f;", width / 2));

@@ -16,6 +16,7 @@
 //   bf16   one product of bfloat16s, for operands that are such
 //   f8     one product of reals of 8 bits, for operands that are such: the accumulator keeps some 13 bits of them, so
 //          their sums are begun anew after every `promote` of K as well, but nothing is scaled
+//   i8     one product of whole numbers of 8 bits, exact: sums of 32
 //
 // Where blocks of the operands have scales (families/scaled_matmul.cc), sums of f8, and of halves, are begun anew after
 // every block of K, and what they were is scaled as it is added.

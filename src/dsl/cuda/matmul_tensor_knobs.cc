@@ -22,6 +22,7 @@ TensorPrecision PrecisionOf(const Kernel& kernel) {
   const std::string_view way = kernel.way->name;
   if (way == "f32x3") return TensorPrecision::kF32x3;
   if (way == "f8") return TensorPrecision::kF8;
+  if (way == "i8") return TensorPrecision::kI8;
   return way == "bf16" || (way != "f16" && AllAre(kernel, DType::kBF16)) ? TensorPrecision::kBF16
                                                                          : TensorPrecision::kF16;
 }
@@ -169,7 +170,7 @@ std::vector<Setting> TensorTileValues(const Kernel& kernel) {
   // 128x256 and 17.6 ms by 128x128 (docs/measured/cuda_workloads.md).
   // Of products of reals of 8 bits, which take half as long, reading is more of the time: 8192 x 4096 x 4096 takes 212
   // us by 128x192 and 231 by 128x128, 4096 x 4096 x 4096 as long by either (docs/measured/cuda_8bit.md).
-  const bool eights = PrecisionOf(kernel) == TensorPrecision::kF8;
+  const bool eights = TensorElementBytes(PrecisionOf(kernel)) == 1;
   const double reads = eights ? 64 : EndsOfParts(kernel) ? 24 : 12;
   // Measured on an H200 (docs/measured/cuda_matmul.md), in elements of tiles times K, of which a multiprocessor makes
   // this many in a microsecond: adding up parts takes a kernel's start and moving them, and small tiles of which two

@@ -222,7 +222,7 @@ void MatmulText::EmitSums(const std::string& partial, std::int64_t parts) const 
   if (count % kThreads != 0) out_.Line(fmt::format("if (place >= {}) return;", count));
   out_.Line(fmt::format("const {0} batch = place / {1}, m = place / {2} % {3}, n = place % {2};", index, m * n, n, m));
   const std::vector<std::string> batches = OpenBatches("batch", -1);
-  out_.Line(fmt::format("{} it = 0;", out_.Type(ScalarType::kReal)));
+  out_.Line(fmt::format("{} it = 0;", out_.Type(kernel_.inputs[0]->type)));
   out_.Line("#pragma unroll 8");
   out_.Line(fmt::format("for (int i = 0; i < {}; ++i) it += {}[i * {}l + place];", parts, partial, count));
   out_.Line(fmt::format("{} = {};", Target(batches, "m", "n"), Result(batches, "m", "n", {"it"})));

@@ -24,7 +24,9 @@ std::int64_t TensorEndBytes(const TensorSettings& settings) {
 }
 std::int64_t TensorStaticBytes(const TensorSettings& settings) { return 256 + settings.groups * 8; }
 
-std::int64_t TensorElementBytes(TensorPrecision precision) { return precision == TensorPrecision::kF8 ? 1 : 2; }
+std::int64_t TensorElementBytes(TensorPrecision precision) {
+  return precision == TensorPrecision::kF8 || precision == TensorPrecision::kI8 ? 1 : 2;
+}
 std::int64_t TensorDepth(TensorPrecision precision) { return kTensorRowBytes / TensorElementBytes(precision); }
 
 // Where there are scales, they are in registers, too; and one consumer of two blocks has fewer of those than two of

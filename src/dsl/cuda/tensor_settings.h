@@ -12,7 +12,7 @@ namespace hone::dsl {
 
 // How the result leaves: a warp's lines at a time, boxes that the copy engine writes, or rows that are folded.
 enum class TensorEnd : std::uint8_t { kLines, kTiles, kRows };
-enum class TensorPrecision : std::uint8_t { kF32x3, kF16, kBF16, kF8 };
+enum class TensorPrecision : std::uint8_t { kF32x3, kF16, kBF16, kF8, kI8 };
 
 struct TensorSettings {
   TensorPrecision precision = TensorPrecision::kF32x3;
@@ -43,6 +43,8 @@ std::int64_t MostPromotedColumns(TensorPrecision precision, std::int64_t tile_m)
 // Parts that an operand is packed as, and columns of all products, which are one to wgmma.
 std::int64_t TensorParts(const TensorSettings& settings);
 std::int64_t TensorWidth(const TensorSettings& settings);
+// Whether a tile's sums are whole numbers of 32 bits.
+inline bool SumsAreWhole(const TensorSettings& settings) { return settings.precision == TensorPrecision::kI8; }
 // Warpgroups that multiply.
 std::int64_t TensorConsumers(const TensorSettings& settings);
 // Bytes of shared memory that the stages take, and all that a block takes.

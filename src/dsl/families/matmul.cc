@@ -11,7 +11,15 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
   return SpaceOfProducts("matmul", kernel, shapes, operand_dims);
 }
 
+bool MultipliesWholes(const Kernel& kernel) {
+  return kernel.inputs[0]->type == ScalarType::kInt && kernel.inputs[1]->type == ScalarType::kInt;
+}
+
 std::optional<std::string> Check(const KernelProgram& program, const Kernel& kernel) {
+  if (MultipliesWholes(kernel)) {
+    if (!kernel.lets.empty()) return "whole numbers are multiplied one product at a time: make a statement of each";
+    return kernel.epilogue->type == ScalarType::kReal ? CheckTargetOfProducts(program, kernel) : std::nullopt;
+  }
   if (auto why = CheckOperandsOfProducts(kernel)) return why;
   return CheckTargetOfProducts(program, kernel);
 }
@@ -38,7 +46,7 @@ HONE_ROW(Family){
     .let_dims = DimsOfRight,
     .let_function = "product",
     .check = Check,
-    .type = [](const Kernel&) { return ScalarType::kReal; },
+    .type = [](const Kernel& kernel) { return MultipliesWholes(kernel) ? ScalarType::kInt : ScalarType::kReal; },
     .multiplies = true,
     .flops = Flops,
 };

@@ -38,5 +38,39 @@ wide = matmul(long, deep) with {micro: 20x16, tile: 20x80x304} -> it * 2
                        2, random);
 }
 
+TEST(MatmulTest, OfWholeNumbersItIsWhole) {
+  std::mt19937 random(6);
+  testing::ExpectRight(testing::MustCheck(R"(program wholes
+input x: i8[37, 50]
+param w: i8[45, 50]
+input q: i64[2, 5, 17]
+input p: i32[17, 9]
+input s: f32[37, 1]
+output y: i32[37, 45]
+output scaled: bf16[37, 45]
+output wide: i64[2, 5, 9]
+view wt = w: [50, 45] strides [1, 50]
+y = matmul(x, wt)
+scaled = matmul(x, wt) -> real(it) * s
+wide = matmul(q, p - 3) -> it * 2
+)"),
+                       2, random);
+}
+
+TEST(MatmulTest, WholeNumbersAndRealsAreNotMultiplied) {
+  const auto complaint = [](const std::string& statement) {
+    const auto parsed = Parse("program p\ninput x: i8[8, 8]\ninput z: f32[8, 8]\noutput y: f32[8, 8]\n" + statement);
+    const auto checked = Check(std::get<Program>(parsed), nullptr);
+    const auto* said = std::get_if<Complaint>(&checked);
+    return said ? said->message : std::string("taken");
+  };
+  EXPECT_EQ(complaint("y = matmul(x, z)\n"), "matmul multiplies reals: write real(x) around whole numbers");
+  EXPECT_EQ(complaint("y = matmul(real(x), z)\n"), "taken");
+  EXPECT_EQ(complaint("y = matmul(x, x) let u = product(x) -> real(it)\n"),
+            "whole numbers are multiplied one product at a time: make a statement of each");
+  EXPECT_NE(complaint("y = matmul(x, x) with {path: tile} -> real(it)\n").find("it multiplies reals: write real(x)"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace hone::dsl

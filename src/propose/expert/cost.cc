@@ -50,11 +50,11 @@ double RateOf(const dsl::Kernel& kernel, const Ceilings& ceilings) {
   const double rate = ceilings.fma_flops_f32;
   if (kernel.family->multiplies) {
     const DType type = kernel.operand_types[static_cast<std::size_t>(std::max(kernel.inputs[0]->buffer, 0))];
-    // Of reals of 8 bits the units make twice as many products as of 16.
-    const bool eight = IsFloat(type) && Bytes(type) == 1,
+    // Of numbers of 8 bits the units make twice as many products as of 16.
+    const bool eight = Bytes(type) == 1 && kernel.device->kind == DeviceKind::kCuda,
                as_halves = kernel.way != nullptr && kernel.way->name == "f16";
     const auto units = ceilings.matmul_flops.find(std::string(Name(eight ? DType::kBF16 : type)));
-    if (!IsSmallFloat(type) || units == ceilings.matmul_flops.end()) return rate;
+    if (!(IsSmallFloat(type) || eight) || units == ceilings.matmul_flops.end()) return rate;
     return std::max(rate, (eight && !as_halves ? 2 : 1) * units->second);
   }
   if (kernel.way != nullptr && kernel.way->multiplies) {

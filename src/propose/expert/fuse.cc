@@ -55,6 +55,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.products) GroupFoldedProducts();
   if (fusion.products) GroupOrders();
   if (fusion.weights) TakeIn(WithScalesOfBlocks);
+  if (fusion.weights) TakeIn(WithWholeNumbers);
   if (fusion.weights) TakeIn(WithStoredWeights);
   if (fusion.maps) TakeIn(WithScalesBehind);
   if (fusion.maps) NestFolds();

@@ -179,7 +179,11 @@ std::optional<WithWeights> WithNumbersBehind(const Memory& memory, const Piece& 
 // Likewise with scales of blocks of K in the sum, over the blocks and the elements of one.
 std::optional<WithWeights> WithScalesOfBlocks(const Memory& memory, const Piece& product,
                                               const std::function<const Piece*(int buffer)>& map);
-// Whether it is such a sum: of two reals of 8 bits, times scales.
+// The product of whole numbers of 8 bits that maps made reals before, and scaled, as one of whole numbers with the
+// scales behind its sum.
+std::optional<WithWeights> WithWholeNumbers(const Memory& memory, const Piece& product,
+                                            const std::function<const Piece*(int buffer)>& map);
+// Whether it is a sum that WithScalesOfBlocks makes: of two reals of 8 bits, times scales.
 bool IsProductOfBlocks(const Memory& memory, const Fold& fold);
 
 // The map's element, with what stands in order at its place as kIt and nothing else of where that is; `places` is the

@@ -1,7 +1,7 @@
-// Products of reals of 8 bits whose scales were applied before, in more bits: (x.to(f32) * sx) @ (w.to(f32) * sw).t().
-// A scale of a row, of a column or of all is the same for every term of a sum, so it goes behind the sum; one of a
-// block of K goes into it, and K is two indices then, of the block and in it. Then the product reads the 8 bits as they
-// lie, and tensor cores multiply them exactly.
+// Products of numbers of 8 bits whose scales were applied before, in more bits: (x.to(f32) * sx) @ (w.to(f32) *
+// sw).t(). A scale of a row, of a column or of all is the same for every term of a sum, so it goes behind the sum; one
+// of a block of K goes into it, and K is two indices then, of the block and in it. Then the product reads the 8 bits as
+// they lie, and tensor cores multiply them exactly; of whole numbers they sum exactly, too.
 #include <algorithm>
 
 #include "propose/expert/normalise.h"
@@ -28,13 +28,16 @@ class ScaledLoad {
       scales.push_back(e);
       return !HasReduce(e);
     }
-    const bool eight = e->kind == Expr::Kind::kLoad && !load &&
-                       HasEightBits(memory_.graph().buffers()[static_cast<std::size_t>(memory_.Root(e->buffer))].dtype);
-    load = e;
-    return eight;
+    const Expr stored = e->kind == Expr::Kind::kCast && e->type == ScalarType::kReal ? e->operands[0] : e;
+    if (stored->kind != Expr::Kind::kLoad || load) return false;
+    const DType type = memory_.graph().buffers()[static_cast<std::size_t>(memory_.Root(stored->buffer))].dtype;
+    whole = type == DType::kI8;
+    load = stored;
+    return HasEightBits(type) || whole;
   }
 
   Expr load;
+  bool whole = false;  // the load is of whole numbers
   std::vector<Expr> scales;
 
  private:
@@ -52,7 +55,9 @@ class Scaler {
   Scaler(const Memory& memory, const Piece& product, const std::function<const Piece*(int buffer)>& map)
       : memory_(memory), map_(map), made_{product, {}} {}
 
-  std::optional<WithWeights> Do(bool in_blocks) {
+  enum class Of : std::uint8_t { kReals, kRealsInBlocks, kWholes };
+  std::optional<WithWeights> Do(Of of) {
+    const bool in_blocks = of == Of::kRealsInBlocks, wholes = of == Of::kWholes;
     const Expr& body = made_.piece.fold->body;
     if (!IsBinary(body, BinaryOp::kMul) || body->operands[0]->kind != Expr::Kind::kLoad ||
         body->operands[1]->kind != Expr::Kind::kLoad || (in_blocks && !SplitIntoBlocks()))
@@ -60,7 +65,8 @@ class Scaler {
     Fold& fold = *made_.piece.fold;
     // The last is the one in a block.
     const std::vector<IndexVar> over = in_blocks ? std::vector{fold.over.back()} : fold.over;
-    Expr factors[2], behind = Value(kIt, ScalarType::kReal), within;
+    Expr factors[2], within;
+    Expr behind = wholes ? Cast(Value(kIt, ScalarType::kInt), ScalarType::kReal) : Value(kIt, ScalarType::kReal);
     bool rounded = true;  // all that was scaled was rounded to bf16 before it was multiplied
     bool quantized = false;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
@@ -71,7 +77,7 @@ class Scaler {
       if (before != nullptr && HasEightBits(TypeOf(buffer))) before = nullptr;
       const auto element = before != nullptr ? ElementAt(memory_, *before, *factor) : factor;
       ScaledLoad parts(memory_, over);
-      if (!element || !parts.Take(Simplify(*element)) || !parts.load) return std::nullopt;
+      if (!element || !parts.Take(Simplify(*element)) || !parts.load || parts.whole != wholes) return std::nullopt;
       factors[side] = parts.load;
       quantized |= memory_.graph().buffers()[static_cast<std::size_t>(memory_.Root(parts.load->buffer))].stage >= 0;
       for (const Expr& scale : parts.scales) {
@@ -142,12 +148,17 @@ class Scaler {
 
 std::optional<WithWeights> WithScalesBehind(const Memory& memory, const Piece& product,
                                             const std::function<const Piece*(int buffer)>& map) {
-  return Scaler(memory, product, map).Do(/*in_blocks=*/false);
+  return Scaler(memory, product, map).Do(Scaler::Of::kReals);
 }
 
 std::optional<WithWeights> WithScalesOfBlocks(const Memory& memory, const Piece& product,
                                               const std::function<const Piece*(int buffer)>& map) {
-  return Scaler(memory, product, map).Do(/*in_blocks=*/true);
+  return Scaler(memory, product, map).Do(Scaler::Of::kRealsInBlocks);
+}
+
+std::optional<WithWeights> WithWholeNumbers(const Memory& memory, const Piece& product,
+                                            const std::function<const Piece*(int buffer)>& map) {
+  return Scaler(memory, product, map).Do(Scaler::Of::kWholes);
 }
 
 bool IsProductOfBlocks(const Memory& memory, const Fold& fold) {

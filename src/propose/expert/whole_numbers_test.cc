@@ -54,5 +54,51 @@ TEST(WholeNumbersTest, AChoiceOfNumbersThatOthersReadIsWhole) {
   EXPECT_NE(program.find("powers: i64 = nest"), std::string::npos) << program;
 }
 
+// x quantized to 8 bits, or given so, times w of 8 bits.
+std::string Product(bool quantized, std::string_view product, std::string_view made = "bf16") {
+  return fmt::format(
+      R"({{"hone_problem": 1, "name": "wholes", "tensors": [
+  {{"name": "x", "shape": [768, 1024], "dtype": "{}", "role": "input", "generator": {{"kind": "{}", "low": 0, "high": 1}}}},
+  {{"name": "w", "shape": [512, 1024], "dtype": "i8", "role": "parameter", "generator": {{"kind": "integer", "low": -128, "high": 128}}}},
+  {{"name": "s", "shape": [512], "dtype": "f32", "role": "parameter", "generator": {{"kind": "uniform", "low": 0, "high": 1}}}},
+  {{"name": "y", "shape": [768, 512], "dtype": "{}", "role": "output"}}],
+ "graph": [{}{{"op": "aten.permute.default", "args": {{"self": "%w", "dims": [1, 0]}}, "outputs": ["wt"]}},
+  {}]}})",
+      quantized ? "bf16" : "i8", quantized ? "uniform" : "integer", made,
+      quantized ? R"({"op": "aten.round.default", "args": {"self": "%x"}, "outputs": ["r"]},
+  {"op": "aten._to_copy.default", "args": {"self": "%r", "dtype": "i8"}, "outputs": ["x8"]}, )"
+                : R"({"op": "aten.view.default", "args": {"self": "%x", "size": [768, 1024]}, "outputs": ["x8"]}, )",
+      product);
+}
+constexpr std::string_view kScaled =
+    R"({"op": "aten.mul.Tensor", "args": {"self": "%p", "other": "%s"}, "outputs": ["q"]},
+  {"op": "aten._to_copy.default", "args": {"self": "%q", "dtype": "bf16"}, "outputs": ["y"]})";
+
+TEST(WholeNumbersTest, ProductsOfThemAreExactOnes) {
+  const std::string product =
+      R"({"op": "aten._int_mm.default", "args": {"self": "%x8", "mat2": "%wt"}, "outputs": ["p"]}, )";
+  const std::string program = WrittenText(Product(false, product + std::string(kScaled)));
+  EXPECT_NE(program.find("y = matmul(x, w_view)"), std::string::npos) << program;
+  EXPECT_NE(program.find("-> real(it) * s"), std::string::npos) << program;
+  const std::string quantized = WrittenText(Product(true, product + std::string(kScaled)));
+  EXPECT_NE(quantized.find("x8: i8 = map("), std::string::npos) << quantized;
+  EXPECT_NE(quantized.find("y = matmul(x8_view, w_view)"), std::string::npos) << quantized;
+  const std::string as_it_is = WrittenText(Product(
+      false, R"({"op": "aten._int_mm.default", "args": {"self": "%x8", "mat2": "%wt"}, "outputs": ["y"]})", "i32"));
+  EXPECT_NE(as_it_is.find("y = matmul(x, w_view)"), std::string::npos) << as_it_is;
+}
+
+TEST(WholeNumbersTest, ProductsInRealsOfThemAreExactOnes) {
+  const std::string product =
+      R"({"op": "aten._to_copy.default", "args": {"self": "%x8", "dtype": "f32"}, "outputs": ["xf"]},
+  {"op": "aten._to_copy.default", "args": {"self": "%wt", "dtype": "f32"}, "outputs": ["wf"]},
+  {"op": "aten.mm.default", "args": {"self": "%xf", "mat2": "%wf"}, "outputs": ["p"]}, )";
+  for (const bool quantized : {false, true}) {
+    const std::string program = WrittenText(Product(quantized, product + std::string(kScaled)), {.weights = true});
+    EXPECT_NE(program.find("y = matmul(x"), std::string::npos) << program;
+    EXPECT_NE(program.find("-> real(it) * s"), std::string::npos) << program;
+  }
+}
+
 }  // namespace
 }  // namespace hone::expert

@@ -309,9 +309,10 @@ class ProgramWriter {
     auto& name = targets_[buffer];  // the same in every attempt
     if (name.empty()) name = names_.Fresh(memory_.graph().buffers()[static_cast<std::size_t>(buffer)].name);
     made.target = name;
-    // As PyTorch does: what reads it has half as much to read, and a product of halves is one product.
+    // As PyTorch does: what reads it has half as much to read, and a product of halves is one product, as one of whole
+    // numbers of 8 bits is.
     const DType dtype = memory_.KeptAs(buffer);
-    if (IsSmallFloat(dtype)) made.target_type = dtype;
+    if (IsSmallFloat(dtype) || dtype == DType::kI8 || dtype == DType::kU8) made.target_type = dtype;
     return false;
   }
   static const Shape& ShapeOf(const Statement& statement) { return statement.target_shape; }

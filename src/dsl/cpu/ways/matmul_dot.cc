@@ -1,4 +1,5 @@
-// Few rows or columns, both operands contiguous in K: dot products, bound by reading the larger operand once.
+// Few rows or columns, both operands contiguous in K: dot products, bound by reading the larger operand once. Products
+// of whole numbers are made so whatever their sizes: sums of 32 bits where those hold all of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +16,8 @@ constexpr std::int64_t kDotBlock = 4096;  // products summed before they join th
 
 class DotEmitter : MatmulEmitter {
  public:
-  using MatmulEmitter::MatmulEmitter;
+  DotEmitter(const KernelProgram& program, const Kernel& kernel, Writer& writer)
+      : MatmulEmitter(program, kernel, writer), type_(SumType()) {}
 
   void Emit() {
     // Two to four rows by up to four columns a loop: each load is used several times.
@@ -58,9 +60,21 @@ class DotEmitter : MatmulEmitter {
   }
 
  private:
+  bool Wholes() const { return kernel_.inputs[0]->type == ScalarType::kInt; }
+  std::string SumType() const {
+    if (!Wholes()) return writer_.real();
+    constexpr std::int64_t kMostTerms = (std::int64_t{1} << 31) / (255 * 255);
+    bool bytes = shape_.k.extent <= kMostTerms;
+    for (const Expr& input : kernel_.inputs) {
+      const int operand = OperandOf(input);
+      bytes &= operand >= 0 && Bytes(kernel_.operand_types[static_cast<std::size_t>(operand)]) == 1;
+    }
+    return bytes ? "int" : "long";
+  }
+
   // One block of rows x columns dot products; both are small constants.
   void Dots(const std::string& i, std::int64_t rows, const std::string& j, std::int64_t columns) {
-    const std::string& real = writer_.real();
+    const std::string& real = type_;
     const auto sum = [](std::int64_t r, std::int64_t c) { return fmt::format("s{}{}", r, c); };
     const auto at = [](const std::string& base, std::int64_t offset) {
       return offset ? fmt::format("{} + {}", base, offset) : base;
@@ -72,7 +86,7 @@ class DotEmitter : MatmulEmitter {
         zeros.push_back(sum(r, c) + " = 0");
       }
     }
-    const bool blocked = shape_.k.extent > kDotBlock;
+    const bool blocked = !Wholes() && shape_.k.extent > kDotBlock;
     std::vector<std::string> totals;
     std::string begin = "0", end = fmt::format("{}", shape_.k.extent);
     if (blocked) {
@@ -90,13 +104,13 @@ class DotEmitter : MatmulEmitter {
     std::vector<std::string> as, bs;
     for (std::int64_t r = 0; r < rows; ++r) {
       as.push_back(fmt::format("a{}", r));
-      writer_.Line(
-          fmt::format("const {} {} = {};", real, as.back(), Text(kernel_.inputs[0], shape_.Index(at(i, r), "0", "k"))));
+      writer_.Line(fmt::format("const {0} {1} = static_cast<{0}>({2});", real, as.back(),
+                               Text(kernel_.inputs[0], shape_.Index(at(i, r), "0", "k"))));
     }
     for (std::int64_t c = 0; c < columns; ++c) {
       bs.push_back(fmt::format("b_{}", c));
-      writer_.Line(
-          fmt::format("const {} {} = {};", real, bs.back(), Text(kernel_.inputs[1], shape_.Index("0", at(j, c), "k"))));
+      writer_.Line(fmt::format("const {0} {1} = static_cast<{0}>({2});", real, bs.back(),
+                               Text(kernel_.inputs[1], shape_.Index("0", at(j, c), "k"))));
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t c = 0; c < columns; ++c) {
@@ -111,15 +125,20 @@ class DotEmitter : MatmulEmitter {
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t c = 0; c < columns; ++c) {
-        const std::string it = blocked ? fmt::format("static_cast<{}>(total_{})", real, sum(r, c)) : sum(r, c);
+        const std::string it = blocked    ? fmt::format("static_cast<{}>(total_{})", real, sum(r, c))
+                               : Wholes() ? fmt::format("static_cast<long>({})", sum(r, c))
+                                          : sum(r, c);
         const std::string value = Text(kernel_.epilogue, shape_.Index(at(i, r), at(j, c), "0"), it);
         writer_.Line(fmt::format("{} = {};", Target(at(i, r), at(j, c)), value));
       }
     }
   }
+
+  const std::string type_;  // of a sum and of what is multiplied
 };
 
 std::optional<double> Cost(const Kernel& kernel) {
+  if (kernel.inputs[0]->type == ScalarType::kInt) return 1;
   const MatmulShape shape(kernel);
   if (!Contiguous(kernel.inputs[0], shape.k.strides) || !Contiguous(kernel.inputs[1], shape.k.strides))
     return std::nullopt;
@@ -142,6 +161,7 @@ HONE_ROW(Way){
     .name = "dot",
     .doc = "dot products, for few rows or columns",
     .cost = Cost,
+    .wholes = true,
     .knobs = kKnobs,
     .emit_cpu = Emit,
 };
