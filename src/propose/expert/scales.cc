@@ -58,36 +58,30 @@ class Scaler {
   enum class Of : std::uint8_t { kReals, kRealsInBlocks, kWholes };
   std::optional<WithWeights> Do(Of of) {
     const bool in_blocks = of == Of::kRealsInBlocks, wholes = of == Of::kWholes;
-    const Expr& body = made_.piece.fold->body;
-    if (!IsBinary(body, BinaryOp::kMul) || body->operands[0]->kind != Expr::Kind::kLoad ||
-        body->operands[1]->kind != Expr::Kind::kLoad || (in_blocks && !SplitIntoBlocks()))
-      return std::nullopt;
     Fold& fold = *made_.piece.fold;
-    // The last is the one in a block.
-    const std::vector<IndexVar> over = in_blocks ? std::vector{fold.over.back()} : fold.over;
-    Expr factors[2], within;
-    Expr behind = wholes ? Cast(Value(kIt, ScalarType::kInt), ScalarType::kReal) : Value(kIt, ScalarType::kReal);
+    if (!IsBinary(fold.body, BinaryOp::kMul) || fold.over.size() != 1) return std::nullopt;
     bool rounded = true;  // all that was scaled was rounded to bf16 before it was multiplied
-    bool quantized = false;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const Expr& factor = fold.body->operands[side];
-      const int buffer = memory_.Root(factor->buffer);
-      const Piece* before = map_(buffer);
-      // What is of 8 bits already is made of something else.
-      if (before != nullptr && HasEightBits(TypeOf(buffer))) before = nullptr;
-      const auto element = before != nullptr ? ElementAt(memory_, *before, *factor) : factor;
+      if (factor->kind != Expr::Kind::kLoad) return std::nullopt;
+      if (IsMade(*factor)) rounded &= memory_.KeptAs(memory_.Root(factor->buffer)) == DType::kBF16;
+    }
+    if (!WriteOut(0, in_blocks) || !WriteOut(1, in_blocks) || fold.over.size() != (in_blocks ? 2 : 1))
+      return std::nullopt;
+    // The last is the one in a block.
+    const std::vector<IndexVar> over = {fold.over.back()};
+    Expr factors[2], within;
+    Expr behind = wholes ? Cast(Value(kIt, ScalarType::kInt), ScalarType::kReal) : Value(kIt, ScalarType::kReal);
+    bool quantized = false;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       ScaledLoad parts(memory_, over);
-      if (!element || !parts.Take(Simplify(*element)) || !parts.load || parts.whole != wholes) return std::nullopt;
+      if (!parts.Take(fold.body->operands[side]) || !parts.load || parts.whole != wholes) return std::nullopt;
       factors[side] = parts.load;
       quantized |= memory_.graph().buffers()[static_cast<std::size_t>(memory_.Root(parts.load->buffer))].stage >= 0;
       for (const Expr& scale : parts.scales) {
-        const bool of_block = in_blocks && UsesIndex(scale, fold.over[0].id);
-        Expr& to = of_block ? within : behind;
+        Expr& to = in_blocks && UsesIndex(scale, fold.over[0].id) ? within : behind;
         to = to ? to * scale : scale;
       }
-      if (before == nullptr) continue;
-      rounded &= memory_.KeptAs(buffer) == DType::kBF16;
-      made_.maps.push_back(buffer);
     }
     if (made_.maps.empty() || (in_blocks && !within)) return std::nullopt;
     fold.body = factors[0] * factors[1];
@@ -101,24 +95,50 @@ class Scaler {
 
  private:
   DType TypeOf(int buffer) const { return memory_.graph().buffers()[static_cast<std::size_t>(buffer)].dtype; }
+  // Whether a map makes it for this product alone; what is of 8 bits it makes of something else.
+  bool IsMade(const ExprNode& node) const {
+    return node.kind == Expr::Kind::kLoad && map_(memory_.Root(node.buffer)) != nullptr &&
+           Bytes(TypeOf(memory_.Root(node.buffer))) > 1;
+  }
 
-  // Has each index of the product end where dimensions of the maps do that make its factors; false if K is one still.
-  bool SplitIntoBlocks() {
-    Fold& fold = *made_.piece.fold;
-    if (fold.over.size() != 1) return false;
-    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
-      const Expr factor = fold.body->operands[side];
-      const Piece* before = map_(memory_.Root(factor->buffer));
-      const auto position = memory_.Position(*factor);
-      if (before == nullptr || !position) continue;
-      std::int64_t stride = 1;
-      for (std::size_t d = before->space.size(); d-- > 1;) {
-        stride *= before->space[d].extent;
-        SplitAt(stride, *position, fold.over);
-        SplitAt(stride, *position, made_.piece.space);
-      }
+  // Writes what maps make of a factor in its place.
+  bool WriteOut(std::size_t side, bool in_blocks) {
+    constexpr int kLongest = 240;
+    for (;;) {
+      const Expr& factor = made_.piece.fold->body->operands[side];
+      std::optional<Affine> position;
+      int buffer = -1;
+      Visit(factor, [&](const ExprNode& node) {
+        if (buffer >= 0 || !IsMade(node)) return;
+        buffer = memory_.Root(node.buffer);
+        position = memory_.Position(node);
+      });
+      if (buffer < 0) return true;
+      if (!position || TreeSize(factor) > kLongest) return false;
+      const Piece& map = *map_(buffer);
+      if (in_blocks) SplitWhereItEnds(map, *position);
+      bool fits = true;
+      Expr factors[2] = {made_.piece.fold->body->operands[0], made_.piece.fold->body->operands[1]};
+      factors[side] = Simplify(ReplaceLoads(factors[side], [&](const ExprNode& load) -> Expr {
+        if (memory_.Root(load.buffer) != buffer) return {};
+        const auto element = ElementAt(memory_, map, load);
+        fits &= element.has_value();
+        return element.value_or(Expr());
+      }));
+      if (!fits) return false;
+      made_.piece.fold->body = factors[0] * factors[1];
+      if (std::ranges::find(made_.maps, buffer) == made_.maps.end()) made_.maps.push_back(buffer);
     }
-    return fold.over.size() == 2;
+  }
+
+  // Has each index of the product end where dimensions of the map do that is read at `position`.
+  void SplitWhereItEnds(const Piece& map, const Affine& position) {
+    std::int64_t stride = 1;
+    for (std::size_t d = map.space.size(); d-- > 1;) {
+      stride *= map.space[d].extent;
+      SplitAt(stride, position, made_.piece.fold->over);
+      SplitAt(stride, position, made_.piece.space);
+    }
   }
   // The index, of those, that steps over `stride` elements within its extent, as two.
   void SplitAt(std::int64_t stride, const Affine& position, std::vector<IndexVar>& indices) {

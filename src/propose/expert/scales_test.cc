@@ -170,6 +170,18 @@ TEST(ScalesTest, AScaleForRowsOrColumnsOfBlocksIsTheirs) {
   EXPECT_NE(behind.find("-> it * sw"), std::string::npos) << behind;
 }
 
+TEST(ScalesTest, TheLastBlockMayBeSmaller) {
+  std::string text = TextOfBlocks({.quantized = false, .scaled_mm = true});
+  const auto replace = [&](const std::string& what, const std::string& with) {
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
+      text.replace(at, what.size(), with);
+  };
+  replace("[512, 1024]", "[400, 1024]");
+  replace("[768, 512]", "[768, 400]");
+  const std::string program = testing::WrittenText(text, {.weights = true});
+  EXPECT_NE(program.find("scaled_matmul(x, w_view) by {block: 1x128x128}"), std::string::npos) << program;
+}
+
 TEST(ScalesTest, SumsOfBlocksAreOfFewBitsWhereOperandsWereRoundedToEight) {
   const auto halves = [](const Blocks& blocks) {
     return ProgramOfBlocks(blocks).find("precision: f16") != std::string::npos;

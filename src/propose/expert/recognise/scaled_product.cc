@@ -12,9 +12,29 @@ namespace {
 struct Side {
   std::vector<IndexVar> dims;
   IndexVar joined = NewIndex(1);
-  IndexVar blocks() const { return dims.size() == 2 ? dims[0] : joined; }
-  std::int64_t block() const { return dims.size() == 2 ? dims[1].extent : 1; }
 };
+
+// An index that stands for blocks of another: floordiv(of, size).
+struct Blocks {
+  IndexVar index, of;
+  std::int64_t size = 1;
+};
+// The expression with such an index for each quotient of one of `vars`.
+Expr WithBlocks(const Expr& expr, const std::vector<IndexVar>& vars, std::vector<Blocks>& blocks) {
+  return Rewrite(expr, [&](const Expr& e) -> Expr {
+    if (!IsBinary(e, BinaryOp::kFloorDiv) || e->operands[0]->kind != Expr::Kind::kIndex ||
+        e->operands[1]->kind != Expr::Kind::kConst || e->operands[1]->whole < 2)
+      return {};
+    const IndexVar of = e->operands[0]->index;
+    const std::int64_t size = e->operands[1]->whole;
+    if (std::ranges::none_of(vars, [&](const IndexVar& var) { return var.id == of.id; })) return {};
+    const auto known =
+        std::ranges::find_if(blocks, [&](const Blocks& one) { return one.of.id == of.id && one.size == size; });
+    if (known != blocks.end()) return known->index;
+    blocks.push_back({NewIndex((of.extent + size - 1) / size), of, size});
+    return blocks.back().index;
+  });
+}
 
 // A position with one index for the two of a side; nothing if they are not neighbours there.
 std::optional<Affine> Joined(Affine position, const Side& side) {
@@ -37,11 +57,16 @@ void Factors(const Expr& e, const IndexVar& in_block, std::vector<Expr>& multipl
   }
 }
 
-std::optional<dsl::Statement> RecogniseScaledProduct(Names& names, const Piece& piece) {
-  if (!piece.fold || piece.fold->op != ReduceOp::kSum || piece.fold->over.size() != 2 || piece.space.size() < 2 ||
-      piece.space.size() > 4)
-    return std::nullopt;
+std::optional<dsl::Statement> RecogniseScaledProduct(Names& names, const Piece& as_it_is) {
+  if (!as_it_is.fold || as_it_is.fold->op != ReduceOp::kSum || as_it_is.fold->over.size() != 2) return std::nullopt;
   const Memory& memory = names.memory();
+  Piece piece = as_it_is;
+  // Blocks of which the last is smaller.
+  std::vector<Blocks> smaller;
+  piece.fold->body = WithBlocks(piece.fold->body, piece.space, smaller);
+  if (!IsPlain(memory, piece)) return std::nullopt;
+  if (smaller.empty()) MergeDimensions(memory, piece);
+  if (piece.fold->over.size() != 2 || piece.space.size() < 2 || piece.space.size() > 4) return std::nullopt;
   const IndexVar in_block = piece.fold->over[1];
   std::vector<Expr> multiplied;
   Expr scale;
@@ -83,9 +108,14 @@ std::optional<dsl::Statement> RecogniseScaledProduct(Names& names, const Piece& 
   std::vector<IndexVar> blocks;
   dsl::Statement statement;
   for (const Side* side : {&m, &n, &k}) {
-    const bool all = side->dims.size() == 1 && !UsesIndex(scale, side->dims[0].id);
-    blocks.push_back(all ? NewIndex(1) : side->dims[0]);
-    statement.attributes["block"].push_back(all ? side->joined.extent : side->block());
+    const auto cut = std::ranges::find_if(smaller, [&](const Blocks& one) { return one.of.id == side->dims[0].id; });
+    const bool two = side->dims.size() == 2, single = !two && UsesIndex(scale, side->dims[0].id),
+               some = !two && !single && cut != smaller.end();
+    blocks.push_back(two || single ? side->dims[0] : some ? cut->index : NewIndex(1));
+    statement.attributes["block"].push_back(two      ? side->dims[1].extent
+                                            : single ? 1
+                                            : some   ? cut->size
+                                                     : side->joined.extent);
   }
   const auto of_block = names.Term(scale, blocks, {.values = {}, .lets = {}});
   if (!of_block) return std::nullopt;
@@ -107,6 +137,6 @@ std::optional<dsl::Statement> RecogniseScaledProduct(Names& names, const Piece& 
 
 }  // namespace
 
-HONE_ROW(Recogniser){.name = "scaled_product", .form = Form::kMerged, .place = 6, .recognise = RecogniseScaledProduct};
+HONE_ROW(Recogniser){.name = "scaled_product", .form = Form::kAsItIs, .place = 6, .recognise = RecogniseScaledProduct};
 
 }  // namespace hone::expert::recogniser_scaled_product
