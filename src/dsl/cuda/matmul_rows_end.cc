@@ -59,11 +59,41 @@ void EmitFirstOfTile(const TensorTile& tile) {
       fmt::format("const int at = AcrossRow<{}>(static_cast<int>(n0) + column + first);", out.How(ReduceOp::kMin)));
 }
 
+// The groups of the row's columns of the tile, of which each of the four threads stores every fourth.
+void EmitGroupsEnd(const TensorTile& tile) {
+  DeviceWriter& out = tile.out;
+  const MatmulText& text = tile.text;
+  const std::int64_t group = ColumnsOfGroup(tile.kernel), n = text.shape.n.extent, m = text.shape.m.extent;
+  const std::string how = How(tile.kernel, out);
+  out.Unroll();
+  out.Open(fmt::format("for (int group = 0; group < {}; ++group)", tile.settings.tile_n / group));
+  out.Line(fmt::format("float folded[2] = {{{0}, {0}}};", Neutral(tile.kernel, out)));
+  out.Unroll();
+  out.Line(fmt::format(
+      "for (int i = group * {0}; i < (group + 1) * {0}; ++i) folded[i % 2] = {1}::Of(folded[i % 2], {2}[i / 2 * 4 + "
+      "half * 2 + i % 2]);",
+      group / 4, how, tile.sums));
+  out.Line(fmt::format("const float it = AcrossRow<{0}>({0}::Of(folded[0], folded[1]));", how));
+  std::string guard = fmt::format("column == group % 4 * 2 && row < {}", m);
+  if (n % tile.settings.tile_n != 0) guard += fmt::format(" && n0 + group * {} < {}", group, n);
+  out.Open(fmt::format("if ({})", guard));
+  out.Line(fmt::format("{} = {};", text.Target(tile.batches, "row", fmt::format("(n0 / {} + group)", group)),
+                       text.Result(tile.batches, "row", "0", {"it"})));
+  out.Close();
+  out.Close();
+}
+
 }  // namespace
 
 bool FoldsColumns(const Kernel& kernel) {
   return std::find(kernel.axes.begin(), kernel.axes.end(), static_cast<int>(kernel.space.size()) - 2) !=
          kernel.axes.end();
+}
+
+std::optional<std::string> WhyNoGroupsOfColumns(const Kernel& kernel) {
+  const std::int64_t group = ColumnsOfGroup(kernel);
+  if (group == 0 || group == 8 || group == 16 || group == 32 || group == 64) return std::nullopt;
+  return fmt::format("tiles fold groups of 8, 16, 32 or 64 columns, not of {}", group);
 }
 
 std::string RowParts(const Kernel& kernel, const MatmulText& text, DeviceWriter& out, std::int64_t tile_n) {
@@ -74,7 +104,12 @@ std::string RowParts(const Kernel& kernel, const MatmulText& text, DeviceWriter&
 void ReadScores(const Kernel& kernel, const MatmulText& text, const std::string& parts,
                 DeviceWriter::LaunchShape& launch) {
   launch = text.Reading(AttentionScoreOf(kernel));
-  launch.scratch_writes = {parts};
+  if (ColumnsOfGroup(kernel) == 0) {
+    launch.scratch_writes = {parts};
+    return;
+  }
+  for (const int buffer : BuffersOf(kernel, kernel.epilogue)) AddRead(launch, buffer);
+  launch.writes = {kernel.target};
 }
 
 // A thread has pairs of neighbours of two rows, eight rows apart; four threads have a row's.
@@ -94,7 +129,8 @@ void EmitRowsEnd(const TensorTile& tile) {
   out.Open("for (int half = 0; half < 2; ++half)");
   out.Line(fmt::format("const {} row = row0 + thread % 32 / 4 + half * 8, m = {};", text.index,
                        within("row", m % (tile.settings.tile_m * tile.settings.cluster) != 0, m - 1)));
-  out.Line(fmt::format("float folded[2] = {{{0}, {0}}};", Neutral(tile.kernel, out)));
+  const bool groups = ColumnsOfGroup(tile.kernel) > 0;
+  if (!groups) out.Line(fmt::format("float folded[2] = {{{0}, {0}}};", Neutral(tile.kernel, out)));
   out.Unroll();
   out.Open(fmt::format("for (int i = 0; i < {}; ++i)", tile_n / 4));
   out.Line(fmt::format("float& own = {}[i / 2 * 4 + half * 2 + i % 2];", tile.sums));
@@ -104,8 +140,13 @@ void EmitRowsEnd(const TensorTile& tile) {
   const std::string made = text.Score(score, tile.batches, "m", "n");
   out.Line(beyond ? fmt::format("own = at_n < {} ? {} : {};", n, made, Neutral(tile.kernel, out))
                   : fmt::format("own = {};", made));
-  out.Line(fmt::format("folded[i % 2] = {}::Of(folded[i % 2], own);", how));
+  if (!groups) out.Line(fmt::format("folded[i % 2] = {}::Of(folded[i % 2], own);", how));
   out.Close();
+  if (groups) {
+    EmitGroupsEnd(tile);
+    out.Close();
+    return;
+  }
   out.Line(fmt::format("const float it = AcrossRow<{0}>({0}::Of(folded[0], folded[1]));", how));
   const std::string to =
       fmt::format("((static_cast<long>(batch) * {} + row) * {} + n0 / {})", m, TilesAcross(text, tile_n), tile_n);

@@ -86,12 +86,13 @@ class TensorEmitter {
     }
     Products();
     if (splits_ > 1) text_.EmitSums(partial_, splits_);
-    if (FoldsRows()) EmitRowsTogether(kernel_, text_, out_, partial_, settings_.tile_n);
+    if (FoldsRows() && !FoldsGroups()) EmitRowsTogether(kernel_, text_, out_, partial_, settings_.tile_n);
   }
 
  private:
   bool Grouped() const { return settings_.groups > 0; }
   bool FoldsRows() const { return settings_.end == TensorEnd::kRows; }
+  bool FoldsGroups() const { return ColumnsOfGroup(kernel_) > 0; }
   const KernelOperand& Ends() const { return InputOperand(kernel_, 2); }
 
   // Of an operand that is read where it lies; of another, elsewise.
@@ -150,7 +151,7 @@ class TensorEmitter {
     if (splits_ > 1)
       partial_ =
           out_.Scratch("parts", SumsAreWhole(settings_) ? DType::kI32 : DType::kF32, splits_ * text_.Batches() * m * n);
-    if (FoldsRows()) partial_ = RowParts(kernel_, text_, out_, settings_.tile_n);
+    if (FoldsRows() && !FoldsGroups()) partial_ = RowParts(kernel_, text_, out_, settings_.tile_n);
 
     out_.BeginKernel("products", 128 * (TensorConsumers(settings_) + 1), static_cast<int>(resident));
     OpenRing();

@@ -39,6 +39,7 @@ std::int64_t KeptBytes(const Kernel& kernel, std::int64_t depth) {
 
 std::optional<std::string> WhyNoProductFold(const Kernel& kernel) {
   if (kernel.variant == "logsumexp" || FindsPlace(kernel)) return "it folds by sum, max and min alone";
+  if (ColumnsOfGroup(kernel) > 0) return "it folds whole rows, and these are folded in groups";
   for (std::size_t input = 0; input < 2; ++input) {
     if (kernel.inputs[input]->kind != Expr::Kind::kLoad)
       return "it reads both operands where they lie, and one is an expression";

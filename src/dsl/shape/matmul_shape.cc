@@ -23,7 +23,12 @@ MatmulShape::MatmulShape(const Kernel& kernel) {
     for (const auto& operand : kernel.operands) dim.strides.push_back(operand.strides[d]);
     dims.push_back(std::move(dim));
   }
-  for (std::size_t d = rank - 1; d-- > 0;) {
+  const bool column_groups = ColumnsOfGroup(kernel) > 0;
+  if (column_groups) {
+    step = dims[0].extent;
+    dims[rank - 2].target_stride = 1;
+  }
+  for (std::size_t d = rank - 1; d-- > (column_groups ? 1 : 0);) {
     if (dims[d].reduced) continue;
     dims[d].target_stride = step;
     step *= dims[d].extent;
@@ -32,6 +37,7 @@ MatmulShape::MatmulShape(const Kernel& kernel) {
   n = dims[rank - 2];
   m = dims[rank - 3];
   dims.resize(HasBlocks(kernel) ? 0 : rank - 3);
+  if (column_groups) dims.erase(dims.begin());
   while (!dims.empty()) {
     const LoopDim& last = dims.back();
     bool merges = !last.reduced;
@@ -70,6 +76,11 @@ MatmulShape MatmulShape::OfOneGroup(const Kernel& kernel) {
 ScaleBlock BlockOf(const Kernel& kernel) {
   const std::vector<std::int64_t>& block = kernel.attributes.at("block");
   return {block[0], block[1], block[2]};
+}
+
+std::int64_t ColumnsOfGroup(const Kernel& kernel) {
+  const auto group = kernel.attributes.find("group");
+  return group == kernel.attributes.end() ? 0 : group->second[0];
 }
 
 double AddedProducts(const Kernel& kernel) {

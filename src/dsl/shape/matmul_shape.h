@@ -12,7 +12,8 @@
 namespace hone::dsl {
 
 // The matrices as loops see them: batches that all operands continue through have become rows. Of products of groups,
-// the groups are the one batch, and it is reduced: each row of A is of one of them.
+// the groups are the one batch, and it is reduced: each row of A is of one of them. Where columns are folded in groups,
+// the target's stride along n is from one group to the next.
 struct MatmulShape {
   std::vector<LoopDim> batch;
   LoopDim m, n, k;
@@ -43,6 +44,9 @@ struct ScaleBlock {
   std::int64_t rows, columns, depth;
 };
 ScaleBlock BlockOf(const Kernel& kernel);
+// Into groups of how many columns a row is cut, each of which is folded by itself (families/matmul_reduce.cc); 0 where
+// a row is folded whole. The groups are the first dimension of the space, along which nothing varies.
+std::int64_t ColumnsOfGroup(const Kernel& kernel);
 
 // How many products of numbers are added: each row, or each term, is of one group alone.
 double AddedProducts(const Kernel& kernel);

@@ -409,7 +409,11 @@ class Interpreter {
     Kernel outer = kernel, inner = kernel;
     outer.axes = {kernel.axes[0]};
     inner.axes = {kernel.axes[1]};
+    const auto group = kernel.attributes.find("group");
     const auto score = [&] {
+      if (group != kernel.attributes.end() &&
+          at[kernel.space[static_cast<std::size_t>(kernel.axes[0])].id] / group->second[0] != at[kernel.space[0].id])
+        return IdentityOf(Op(kernel));
       const double product = Fold(inner, ReduceOp::kSum, at, [&] {
         return Evaluate(kernel, kernel.inputs[0], at, 0, {}) * Evaluate(kernel, kernel.inputs[1], at, 0, {});
       });

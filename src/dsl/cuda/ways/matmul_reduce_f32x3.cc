@@ -1,6 +1,7 @@
 // As matmul_reduce_tiles.cc, of operands of f32 and of expressions: each is split into two halves before, and a product
 // of two is three of those.
 #include "dsl/cuda/matmul_choice.h"
+#include "dsl/cuda/matmul_rows_end.h"
 #include "dsl/cuda/matmul_tensor_knobs.h"
 #include "dsl/way.h"
 
@@ -13,6 +14,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
     return "it splits operands of f32, and these have 16 bits";
   if (kernel.space.back().extent == 0) return "K is 0";
   if (kernel.space[kernel.space.size() - 2].extent == 0) return "B has no columns";
+  if (auto why = WhyNoGroupsOfColumns(kernel)) return why;
   return std::nullopt;
 }
 

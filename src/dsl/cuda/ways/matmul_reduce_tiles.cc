@@ -1,6 +1,7 @@
 // Products of many rows folded as their tiles are made (matmul_tensor.h, matmul_rows_end.h): scores of all with all, or
 // with a vocabulary, whose logarithm of a sum of exponentials is all that is wanted.
 #include "dsl/cuda/matmul_choice.h"
+#include "dsl/cuda/matmul_rows_end.h"
 #include "dsl/cuda/matmul_tensor_knobs.h"
 #include "dsl/way.h"
 
@@ -14,6 +15,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (!MultipliesInPlace(kernel, brains ? TensorPrecision::kBF16 : TensorPrecision::kF16))
     return "both operands have to lie in lines, along K or across it, at multiples of 16 bytes";
   if (kernel.space[kernel.space.size() - 2].extent == 0) return "B has no columns";
+  if (auto why = WhyNoGroupsOfColumns(kernel)) return why;
   return std::nullopt;
 }
 

@@ -86,6 +86,30 @@ std::string CutText(int first, const std::string& type) {
       type, first > 0 ? fmt::format(" offset {}", 200 * first) : "");
 }
 
+// Groups of columns: of whole tiles and what is left of them, of batches, behind scores and a chain.
+struct Groups {
+  std::int64_t batches, m, n, k, group;
+  std::string variant = "max", settings = "path: tiles, tile: 128x256", score = "it", end = "it", type = "bf16";
+};
+std::string Text(const Groups& one) {
+  return fmt::format(
+      "input q: {0}[{1}, {2}, {4}]\ninput d: {0}[{1}, {3}, {4}]\ninput bias: f32[{2}, {3}]\ninput scale: f32[{1}, {2}, "
+      "1]\noutput y: f32[{1}, {2}, {5}]\nview t = d: [{1}, {4}, {3}] strides [{6}, 1, {4}]\n"
+      "y = matmul_reduce {7}(q, t) by {{group: {8}}} with {{{9}}}{10} -> {11}",
+      one.type, one.batches, one.m, one.n, one.k, (one.n + one.group - 1) / one.group, one.n * one.k, one.variant,
+      one.group, one.settings, one.score == "it" ? "" : " let score = " + one.score, one.end);
+}
+const Groups kGroups[] = {
+    {1, 256, 1024, 128, 64},
+    {1, 300, 1000, 128, 32, "max", "path: tiles, tile: 128x128, cluster: 2", "it + bias", "it * scale"},
+    {2, 130, 333, 72, 16, "min", "path: tiles, tile: 64x256", "select(isnan(it), inf, it)"},
+    {3, 70, 200, 64, 8, "sum", "path: tiles, tile: 64x64", "relu(it + bias)"},
+    {1, 500, 512, 64, 64, "max", "path: tiles, tile: 128x256, turns: yes", "it", "it", "f16"},
+    {1, 64, 5000, 64, 16, "max", "path: tiles, tile: 64x128", "it", "it", "f16"},
+    {1, 300, 1000, 70, 32, "max", "path: f32x3, tile: 128x128", "it + bias", "it", "f32"},
+    {2, 65, 100, 64, 8, "min", "path: f32x3", "it", "it * scale", "f32"},
+};
+
 using MatmulReduceTilesTest = testing::CudaProgramTest;
 using MatmulReduceTilesOnDeviceTest = testing::ProgramOnDeviceTest;
 
@@ -112,6 +136,18 @@ TEST_F(MatmulReduceTilesTest, ProductsOfF32AreThreeOfHalves) {
     ASSERT_EQ(built.launches.size(), 4u);
     EXPECT_EQ(built.launches[2].spill_load_bytes + built.launches[2].spill_store_bytes, 0);
     EXPECT_TRUE(built.launches[2].instructions.contains("HGMMA"));
+  }
+}
+
+TEST_F(MatmulReduceTilesTest, GroupsOfColumnsAreTheResultWithoutASecondKernel) {
+  for (const Groups& one : kGroups) {
+    const std::string text = Text(one);
+    SCOPED_TRACE(text);
+    const auto built = BuiltOf(text);
+    ASSERT_EQ(built.launches.size(), one.type == "f32" ? 3u : 1u);
+    const auto& products = built.launches.back();
+    EXPECT_EQ(products.spill_load_bytes + products.spill_store_bytes, 0);
+    EXPECT_TRUE(products.instructions.contains("HGMMA"));
   }
 }
 
@@ -150,6 +186,12 @@ TEST_F(MatmulReduceTilesTest, WhatCannotBeIsSaid) {
             "'path' f32x3: it splits operands of f32, and these have 16 bits; try tiles");
   EXPECT_EQ(complaint(Text({1, 65, 64, 60, "max", ""}, "f16")),
             "'path' tiles: both operands have to lie in lines, along K or across it, at multiples of 16 bytes");
+  EXPECT_EQ(complaint(Text(Groups{1, 65, 64, 64, 12})),
+            "'path' tiles: tiles fold groups of 8, 16, 32 or 64 columns, not of 12");
+  EXPECT_EQ(complaint(Text(Groups{1, 64, 64, 64, 8, "max", "path: ring"})),
+            "'path' ring: it folds whole rows, and these are folded in groups; try tiles");
+  EXPECT_EQ(complaint(Text(Groups{1, 64, 64, 64, 8, "logsumexp", ""})),
+            "logsumexp is of whole rows: groups are folded by sum, max and min; remove 'group'");
 }
 
 TEST_F(MatmulReduceTilesOnDeviceTest, ComputesWhatTheProgramSays) {
@@ -164,6 +206,14 @@ TEST_F(MatmulReduceTilesOnDeviceTest, ComputesWhatTheProgramSays) {
     const std::string text = Text(one, "f32", "f32x3");
     SCOPED_TRACE(text);
     ExpectWhatItSays(text, 1e-4);
+  }
+}
+
+TEST_F(MatmulReduceTilesOnDeviceTest, GroupsOfColumnsAreWhatTheProgramSays) {
+  for (const Groups& one : kGroups) {
+    const std::string text = Text(one);
+    SCOPED_TRACE(text);
+    ExpectWhatItSays(text, one.type == "f32" ? 1e-4 : 1e-2);
   }
 }
 
