@@ -1,6 +1,6 @@
-// A warp has an element: its lanes go along the fold together, pack by pack. For long folds of rows that data choose,
-// of which there are too few for a thread each: the scores of what was wanted, a row of x times a row that is looked
-// up.
+// A warp, or a part of one, has an element: its lanes go along the fold together, pack by pack. For long folds of rows
+// that data choose, of which there are too few for a thread each: the scores of what was wanted, a row of x times a row
+// that is looked up.
 #include <fmt/format.h>
 
 #include <map>
@@ -28,12 +28,13 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 // Where a warp has packs enough, and other ways would have to read a number at a time, or leave most of the device
 // without work.
 std::optional<double> Cost(const Kernel& kernel) {
-  constexpr std::int64_t kPacks = 32, kFew = 8192;
+  constexpr std::int64_t kPacks = 32, kPacksLookedUp = 8, kFew = 8192;
   const auto dot = OneFold(kernel);
   if (!dot || ListsPay(kernel)) return std::nullopt;
-  if (!LooksUp(dot->fold->operands[0]) && PointsOf(dot->element.indices) > kFew) return std::nullopt;
+  const bool looks_up = LooksUp(dot->fold->operands[0]);
+  if (!looks_up && PointsOf(dot->element.indices) > kFew) return std::nullopt;
   const std::int64_t count = TermsInPacks(kernel, *dot->fold);
-  if (count < 2 || dot->fold->over.back().extent < kPacks * count) return std::nullopt;
+  if (count < 2 || dot->fold->over.back().extent < (looks_up ? kPacksLookedUp : kPacks) * count) return std::nullopt;
   return 0.4;
 }
 
@@ -45,13 +46,26 @@ class DotsWriter {
     const ExprNode& fold = *dot_.fold;
     const Expr& body = fold.operands[0];
     const std::int64_t threads = IntSetting(kernel_, "block"), count = PointsOf(dot_.element.indices);
+    lanes_ = IntSetting(kernel_, "lanes");
+    const std::int64_t elements = threads / lanes_;  // of a block
     if (count == 0) return;
     out_.BeginKernel("dots", threads);
     const std::string index = out_.index_type(), at = out_.Fresh("at"), lane = out_.Fresh("lane");
-    out_.Line(fmt::format("const {0} {1} = static_cast<{0}>(blockIdx.x) * {2} + static_cast<int>(threadIdx.x / 32);",
-                          index, at, threads / 32));
-    if (count % (threads / 32) != 0) out_.Line(fmt::format("if ({} >= {}) return;", at, count));
-    out_.Line(fmt::format("const int {} = threadIdx.x % 32;", lane));
+    const std::string number =
+        fmt::format("static_cast<{}>(blockIdx.x) * {} + static_cast<int>(threadIdx.x / {})", index, elements, lanes_);
+    const bool beyond = count % elements != 0;
+    std::string stores;
+    if (!beyond || lanes_ == 32) {
+      out_.Line(fmt::format("const {} {} = {};", index, at, number));
+      if (beyond) out_.Line(fmt::format("if ({} >= {}) return;", at, count));
+    } else {
+      // A warp folds together: behind the last element it makes that again.
+      const std::string wanted = out_.Fresh("wanted");
+      out_.Line(fmt::format("const {} {} = {};", index, wanted, number));
+      out_.Line(fmt::format("const {0} {1} = min({2}, static_cast<{0}>({3}));", index, at, wanted, count - 1));
+      stores = fmt::format(" && {} == {}", at, wanted);
+    }
+    out_.Line(fmt::format("const int {} = threadIdx.x % {};", lane, lanes_));
     std::map<int, std::string> names;
     NamePlaces(out_, kernel_, dot_.element.indices, at, names);
     const std::string type = out_.Type(body->type), how = out_.How(fold.reduce), made = out_.Fresh("made");
@@ -66,18 +80,18 @@ class DotsWriter {
     for (std::size_t d = 0; d + 1 < fold.over.size(); ++d) out_.Close();
     const std::string step = out_.Fresh("step");
     out_.Unroll();
-    out_.Line(fmt::format("for (int {0} = 16; {0} > 0; {0} /= 2) {1} = {2}::Of({1}, __shfl_xor_sync(~0u, {1}, {0}));",
-                          step, made, how));
-    out_.Open(fmt::format("if ({} == 0)", lane));
+    out_.Line(fmt::format("for (int {0} = {3}; {0} > 0; {0} /= 2) {1} = {2}::Of({1}, __shfl_xor_sync(~0u, {1}, {0}));",
+                          step, made, how, lanes_ / 2));
+    out_.Open(fmt::format("if ({} == 0{})", lane, stores));
     WriteElement(out_, kernel_, dot_.element, names, {.made = made});
     out_.Close();
-    out_.Launch({.grid_x = (count * 32 + threads - 1) / threads,
+    out_.Launch({.grid_x = (count + elements - 1) / elements,
                  .reads = OperandBuffers({&kernel_, 1}),
                  .writes = {kernel_.target}});
   }
 
  private:
-  // The innermost fold: a pack a lane, then the warp's next.
+  // The innermost fold: a pack a lane, then their next.
   void Along(const ExprNode& fold, std::map<int, std::string> names, const std::string& lane, const std::string& how,
              const std::string& type, const std::string& made) {
     const Expr& body = fold.operands[0];
@@ -85,8 +99,8 @@ class DotsWriter {
     const std::int64_t count = TermsInPacks(kernel_, fold);
     const std::string first = out_.Fresh("first"), e = out_.Fresh("e"), k = out_.Fresh("k");
     out_.Line("#pragma unroll 4");
-    out_.Open(
-        fmt::format("for (int {0} = {1} * {2}; {0} < {3}; {0} += {4})", first, lane, count, along.extent, 32 * count));
+    out_.Open(fmt::format("for (int {0} = {1} * {2}; {0} < {3}; {0} += {4})", first, lane, count, along.extent,
+                          lanes_ * count));
     names[along.id] = first;
     PackedLoads packs(kernel_, along, count);
     packs.Write(out_, body, names);
@@ -103,18 +117,36 @@ class DotsWriter {
   const Kernel& kernel_;
   DeviceWriter& out_;
   const FoldedElement dot_;
+  std::int64_t lanes_ = 32;
 };
 
 std::vector<Setting> BlockValues(const Kernel&) { return {Whole(128), Whole(256), Whole(512)}; }
 
-constexpr Knob kKnobs[] = {{"block", "threads of a block", BlockValues, CheckBlockThreads}};
+// No more than there are packs.
+std::vector<Setting> LanesValues(const Kernel& kernel) {
+  const auto dot = OneFold(kernel);
+  const std::int64_t packs = dot->fold->over.back().extent / TermsInPacks(kernel, *dot->fold);
+  std::int64_t lanes = 32;
+  while (lanes > 4 && lanes > packs) lanes /= 2;
+  std::vector<Setting> values = {Whole(lanes)};
+  if (lanes > 4) values.push_back(Whole(lanes / 2));
+  return values;
+}
+std::optional<std::string> CheckLanes(const Kernel&, const Setting& value) {
+  const auto* lanes = std::get_if<std::int64_t>(&value.value);
+  if (!lanes || (*lanes != 4 && *lanes != 8 && *lanes != 16 && *lanes != 32)) return "it is 4, 8, 16 or 32; try 32";
+  return std::nullopt;
+}
+
+constexpr Knob kKnobs[] = {{"block", "threads of a block", BlockValues, CheckBlockThreads},
+                           {"lanes", "threads that share an element", LanesValues, CheckLanes}};
 
 }  // namespace
 
 HONE_ROW(Way){
     .family = "nest",
     .name = "dots",
-    .doc = "for long folds of rows: a warp has an element, and reads rows by packs",
+    .doc = "for long folds of rows: a warp, or a part of one, has an element, and reads rows by packs",
     .why_not = WhyNot,
     .cost = Cost,
     .knobs = kKnobs,

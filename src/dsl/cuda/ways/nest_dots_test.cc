@@ -22,6 +22,11 @@ const std::pair<std::string, std::string> kPrograms[] = {
      "[i < 70] (sum [k < 512] (x[i, k] * w[c[i], k]) - s[i])"},
     {"input x: f16[9, 3, 40]\ninput c: u8[9, 11]\noutput y: f16[9, 11]",
      "[i < 9, j < 11] (relu(max [l < 3, k < 40] (x[mod(c[i, j], 9), l, k])))"},
+    // Candidates of groups of rows, the last one of which is cut off.
+    {"input x: bf16[9, 128]\ninput w: bf16[300, 128]\nview t = w: [128, 300] strides [1, 128]\ninput c: "
+     "i64[9, 3]\noutput y: f32[9, 3, 32]",
+     "[i < 9, j < 3, l < 32] (select(mod(c[i, j], 10) * 32 + l < 300, sum [k < 128] (x[i, k] * t[k, "
+     "min(mod(c[i, j], 10) * 32 + l, 299)]), -inf))"},
     {"input x: f32[100, 300]\ninput c: i32[17]\noutput y: f32[17]", "[i < 17] (min [k < 300] (x[c[i], k] * 2))"},
 };
 
@@ -30,7 +35,7 @@ using NestDotsOnDeviceTest = testing::ProgramOnDeviceTest;
 
 TEST_F(NestDotsTest, RowsAreReadByPacksWithoutSpills) {
   for (const auto& [declared, nest] : kPrograms) {
-    for (const std::string settings : {"way: dots", "way: dots, block: 512"}) {
+    for (const std::string settings : {"way: dots", "way: dots, block: 512, lanes: 4", "way: dots, lanes: 16"}) {
       const std::string text = Program(declared, nest, settings);
       SCOPED_TRACE(text);
       const auto built = BuiltOf(text);
@@ -48,7 +53,11 @@ TEST_F(NestDotsTest, TheyAreTheDefaultWhereRowsAreLong) {
     return complaint ? complaint->message : std::string(std::get<KernelProgram>(lowered).kernels[0].way->name);
   };
   EXPECT_EQ(said(Program(kPrograms[0].first, kPrograms[0].second, "block: 128")), "dots");
-  EXPECT_EQ(said(Program(kPrograms[1].first, kPrograms[1].second, "block: 128")), "elements");
+  EXPECT_EQ(said(Program(kPrograms[2].first, kPrograms[2].second, "block: 128")), "dots");
+  EXPECT_EQ(said(Program(kPrograms[1].first, kPrograms[1].second, "block: 128")), "dots");
+  EXPECT_EQ(said(Program("input x: f16[9, 40]\ninput c: u8[9, 11]\noutput y: f16[9, 11]",
+                         "[i < 9, j < 11] (max [k < 40] (x[mod(c[i, j], 9), k]))", "block: 128")),
+            "elements");
   // Few elements leave a device without work where each is a thread's.
   const auto distances = [](int places) {
     return fmt::format("input i: i64[4096]\noutput y: i64[{0}]\ny = nest [j < {0}] (sum [k < 4096] (abs(i[k] - j)))",
@@ -63,9 +72,12 @@ TEST_F(NestDotsTest, TheyAreTheDefaultWhereRowsAreLong) {
 
 TEST_F(NestDotsOnDeviceTest, ComputesWhatTheProgramSays) {
   for (const auto& [declared, nest] : kPrograms) {
-    const std::string text = Program(declared, nest);
-    SCOPED_TRACE(text);
-    ExpectWhatItSays(text, 1e-2);
+    for (const std::string settings :
+         {"way: dots", "way: dots, lanes: 32", "way: dots, lanes: 8", "way: dots, lanes: 4"}) {
+      const std::string text = Program(declared, nest, settings);
+      SCOPED_TRACE(text);
+      ExpectWhatItSays(text, 1e-2);
+    }
   }
 }
 
