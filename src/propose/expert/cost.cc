@@ -1,6 +1,7 @@
 #include "propose/expert/cost.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -39,6 +40,29 @@ double SplitBytes(const dsl::KernelProgram& program, const dsl::Kernel& kernel) 
     const auto home = program.buffers[static_cast<std::size_t>(operand.buffer)].home;
     if (home != dsl::KernelBuffer::Home::kParameter) bytes += 2 * OperandBytes(program, kernel, operand);
   }
+  return bytes;
+}
+
+// What folds read of rows that data choose, each time anew, of what no cache holds.
+double LookedUpBytes(const dsl::KernelProgram& program, const dsl::Kernel& kernel, const DeviceModel& machine) {
+  if (!kernel.family->takes_indices) return 0;
+  double bytes = 0;
+  const std::function<void(const Expr&, double, bool)> walk = [&](const Expr& e, double times, bool folded) {
+    if (e->kind == Expr::Kind::kReduce) {
+      for (const IndexVar& over : e->over) times *= static_cast<double>(over.extent);
+      folded = true;
+    }
+    if (e->kind == Expr::Kind::kLoad && folded && std::ranges::any_of(e->operands, HasLoad)) {
+      const int buffer = kernel.operands[static_cast<std::size_t>(e->buffer)].buffer;
+      const auto& read = program.buffers[static_cast<std::size_t>(buffer)];
+      const auto each = static_cast<std::int64_t>(Bytes(read.dtype));
+      if (ElementCount(read.shape) * each > machine.l2_bytes) bytes += times * static_cast<double>(each);
+    }
+    for (const Expr& operand : e->operands) walk(operand, times, folded);
+  };
+  double points = 1;
+  for (const IndexVar& index : kernel.space) points *= static_cast<double>(index.extent);
+  walk(kernel.epilogue, points, false);
   return bytes;
 }
 
@@ -87,7 +111,7 @@ std::vector<double> PredictKernels(const dsl::KernelProgram& program, const Devi
       bytes += static_cast<double>(ElementCount(target.shape)) * static_cast<double>(Bytes(target.dtype));
     }
     for (const auto& operand : kernel.operands) bytes += OperandBytes(program, kernel, operand);
-    bytes += SplitBytes(program, kernel);
+    bytes += SplitBytes(program, kernel) + LookedUpBytes(program, kernel, machine);
     const double bandwidth = ceilings.CopyBandwidth(static_cast<std::int64_t>(bytes));
     const double flops = kernel.family->flops ? kernel.family->flops(kernel) : 0;
     times.push_back(1e6 * std::max(bytes / bandwidth, flops / RateOf(kernel, ceilings)) + ceilings.fork_join_us);
