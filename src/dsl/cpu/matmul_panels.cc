@@ -47,6 +47,25 @@ bool MatmulPanels::Varies(const Expr& expr, std::size_t batch) const {
   return varies;
 }
 
+std::string MatmulPanels::PackedB() {
+  const std::string panels = writer_.Scratch("b_panels", UnitType(), BCount());
+  WritePackB();
+  const auto buffers = BuffersOf(kernel_, kernel_.inputs[1]);
+  const bool prepared =
+      WordSetting(kernel_, "prepack") == "auto" && !buffers.empty() && std::ranges::all_of(buffers, [&](int buffer) {
+        return program_.buffers[static_cast<std::size_t>(buffer)].home == KernelBuffer::Home::kParameter;
+      });
+  const std::string function = "PackB_" + writer_.TargetName();
+  if (prepared) {
+    writer_.Prepare({.function = function, .buffers = buffers, .scratch = {panels}});
+  } else {
+    std::string arguments;
+    for (const int buffer : buffers) arguments += writer_.BufferName(buffer) + ", ";
+    writer_.Line(fmt::format("{}({}{}, {});", function, arguments, panels, writer_.parallel() ? "threads" : "1"));
+  }
+  return panels;
+}
+
 void MatmulPanels::WritePackB() {
   const Expr& b = kernel_.inputs[1];
   const std::int64_t n = shape_.n.extent, k = Units();

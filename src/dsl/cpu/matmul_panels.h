@@ -11,6 +11,8 @@ namespace hone::dsl {
 
 enum class PanelUnit { kNumber, kPair };
 
+inline constexpr std::int64_t kPanelSlack = 16;  // elements behind A's last panel, for a vector longer than its row
+
 class MatmulPanels : protected MatmulEmitter {
  public:
   // Reads the setting micro. `unit`: pairs are for operands of bf16 as they lie, no expressions.
@@ -22,6 +24,8 @@ class MatmulPanels : protected MatmulEmitter {
   std::string UnitType() const { return pairs() ? "unsigned" : writer_.real(); }
   std::int64_t Units() const { return pairs() ? (shape_.k.extent + 1) / 2 : shape_.k.extent; }
 
+  // Has all of B packed, once where it is a parameter and the setting prepack says so; gives the name of its panels.
+  std::string PackedB();
   // Writes PackB_y: all of B as panels of `nr` columns, [panel][k][nr], with zeros beyond the last column.
   void WritePackB();
   // Where the packed panel of columns from `j` (a multiple of nr) on holds its row k, and how many units all hold.
@@ -30,6 +34,14 @@ class MatmulPanels : protected MatmulEmitter {
   // Rows i0.. and depth k0.. of A as panels of `mr` rows, [panel][k][mr]. `edge`: the last panel may have fewer; what
   // lies below its last row is zeros where rows are of groups, else it is not read.
   void WritePackA(bool edge);
+  // Writes Multiply_y<kRows>(depth, a, b, b_step, tile), whose tile are the products of so many rows of A's panel and
+  // the columns of B's over a depth of no more than so much. Of what is not packed, `a` are the rows and `a_step`,
+  // b_step the way along K.
+  struct MultiplyText {
+    bool a_packed = true, b_packed = true;
+    bool may_be_nothing = false;  // the depth may be 0
+  };
+  void WriteMultiply(std::int64_t depth, const MultiplyText& how);
   // Whether A is packed by vectors along its rows, with a function of its own.
   bool Turns() const;
   void WriteTurn();

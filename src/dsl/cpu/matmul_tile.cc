@@ -12,10 +12,6 @@
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kAhead = 64;      // rows of B's panel between what is multiplied and what is fetched
-constexpr std::int64_t kSlack = 16;      // elements behind A's last panel, for a vector that is longer than its row
-constexpr std::int64_t kSumDepth = 256;  // products summed in a register before they join the block's sum
-
 class TileEmitter : MatmulPanels {
  public:
   using MatmulPanels::MatmulPanels;
@@ -33,25 +29,8 @@ class TileEmitter : MatmulPanels {
     pack_b_ = pack == "both" || pack == "b" || Converts(kernel_.inputs[1]);
     const int b_operand = OperandOf(kernel_.inputs[1]);
 
-    std::string panels;
-    bool prepared = false;
-    if (pack_b_) {
-      panels = writer_.Scratch("b_panels", UnitType(), BCount());
-      WritePackB();
-      const auto buffers = BuffersOf(kernel_, kernel_.inputs[1]);
-      prepared = WordSetting(kernel_, "prepack") == "auto" && !buffers.empty();
-      for (const int buffer : buffers)
-        prepared &= program_.buffers[static_cast<std::size_t>(buffer)].home == KernelBuffer::Home::kParameter;
-      const std::string function = "PackB_" + writer_.TargetName();
-      if (prepared) {
-        writer_.Prepare({.function = function, .buffers = buffers, .scratch = {panels}});
-      } else {
-        std::string arguments;
-        for (const int buffer : buffers) arguments += writer_.BufferName(buffer) + ", ";
-        writer_.Line(fmt::format("{}({}{}, {});", function, arguments, panels, writer_.parallel() ? "threads" : "1"));
-      }
-    }
-    WriteMultiply(depth);
+    const std::string panels = pack_b_ ? PackedB() : "";
+    WriteMultiply(depth, {.a_packed = pack_a_, .b_packed = pack_b_, .may_be_nothing = in_segments_});
     if (pack_a_ && Turns()) WriteTurn();
     if (in_groups_ || in_segments_) WriteEnds();
 
@@ -68,7 +47,7 @@ class TileEmitter : MatmulPanels {
     const bool parts = depth < k;  // whose sums meet in the target, or beside it where that would round them
     if (parts && kernel_.target_type != kernel_.compute)
       sums_ = writer_.Scratch("sums", real, ElementCount(kernel_.result));
-    if (pack_a_) writer_.Line(fmt::format("alignas(64) {} a_panels[{}];", UnitType(), rows * depth + kSlack));
+    if (pack_a_) writer_.Line(fmt::format("alignas(64) {} a_panels[{}];", UnitType(), rows * depth + kPanelSlack));
     if (in_segments_) {
       OpenTermsOfSegment(k, depth);
     } else {
@@ -142,78 +121,6 @@ class TileEmitter : MatmulPanels {
   }
 
  private:
-  void WriteMultiply(std::int64_t depth) {
-    const std::string& real = writer_.real();
-    const std::int64_t element = writer_.wide() ? 8 : 4;
-    // Vectors as wide as the processor's where the block is a multiple of them, else of 32 bytes.
-    std::string vector;
-    if (nr_ * element % 64 == 0) {
-      writer_.Helper("Vector_" + real);
-      vector = writer_.wide() ? "DoubleVector" : "FloatVector";
-      if (pairs()) writer_.Helper("Vector_pairs");
-    } else {
-      vector = writer_.Fresh("Vector_" + writer_.TargetName());
-    }
-    const std::string unit = pairs() ? "PairVector" : vector;
-    writer_.BeginFunction();
-    if (nr_ * element % 64 != 0) {
-      writer_.Line(fmt::format("typedef {} {} __attribute__((vector_size(32), aligned({}), may_alias));", real, vector,
-                               element));
-    }
-    const std::int64_t parts = (depth + kSumDepth - 1) / kSumDepth, part = ((depth + parts - 1) / parts + 3) / 4 * 4;
-    writer_.Comment(
-        fmt::format("tile = the products of kRows rows of A and {} columns of B over `depth`, summed in "
-                    "registers{}.",
-                    nr_, parts > 1 ? fmt::format(", {} at a time", part) : ""));
-    const std::string a = pack_a_ ? fmt::format("const {}* __restrict a", UnitType())
-                                  : fmt::format("const {}* const* __restrict a, long a_step", real);
-    // On its own, so that nothing of the loops around it takes one of the registers, which the sums fill.
-    writer_.Line("template <int kRows>");
-    writer_.Open(fmt::format(
-        "[[gnu::noinline]] void Multiply_{}(long depth, {}, const {}* __restrict b, long b_step, {}* __restrict tile)",
-        writer_.TargetName(), a, UnitType(), real));
-    writer_.Line(
-        fmt::format("constexpr int kLanes = sizeof({}) / sizeof({}), kVectors = {} / kLanes;", vector, real, nr_));
-    if (parts > 1) {
-      writer_.Open(
-          fmt::format("for (long from = 0; {}from < depth; from += {})", in_segments_ ? "from == 0 || " : "", part));
-      writer_.Line(fmt::format("const long to = from + {} < depth ? from + {} : depth;", part, part));
-    }
-    writer_.Line(fmt::format("{} sum[kRows][kVectors] = {{}};", vector));
-    writer_.Open(parts > 1 ? "for (long k = from; k < to; ++k)" : "for (long k = 0; k < depth; ++k)");
-    writer_.Line(fmt::format("{} row[kVectors];", unit));
-    writer_.Line("#pragma GCC unroll 16");
-    writer_.Line(fmt::format(
-        "for (int v = 0; v < kVectors; ++v) row[v] = *reinterpret_cast<const {}*>(b + k * b_step + v * kLanes);",
-        unit));
-    if (pack_b_) {
-      writer_.Line("#pragma GCC unroll 16");
-      writer_.Line(fmt::format(
-          "for (int v = 0; v < kVectors; ++v) __builtin_prefetch(b + (k + {}) * b_step + v * kLanes);", kAhead));
-    }
-    writer_.Line("#pragma GCC unroll 32");
-    writer_.Open("for (int r = 0; r < kRows; ++r)");
-    if (pairs()) writer_.Line(fmt::format("const PairVector pair = a[k * {} + r] - PairVector{{}};", mr_));
-    writer_.Line("#pragma GCC unroll 16");
-    writer_.Line("for (int v = 0; v < kVectors; ++v) " +
-                 (pairs() ? std::string("AddPairs(sum[r][v], row[v], pair);")
-                          : fmt::format("sum[r][v] += {} * row[v];",
-                                        pack_a_ ? fmt::format("a[k * {} + r]", mr_) : "a[r][k * a_step]")));
-    writer_.Close();
-    writer_.Close();
-    writer_.Line("#pragma GCC unroll 32");
-    writer_.Open("for (int r = 0; r < kRows; ++r)");
-    writer_.Line("#pragma GCC unroll 16");
-    writer_.Open("for (int v = 0; v < kVectors; ++v)");
-    writer_.Line(fmt::format("auto* at = reinterpret_cast<{}*>(tile + r * {} + v * kLanes);", vector, nr_));
-    writer_.Line(parts > 1 ? "*at = from == 0 ? sum[r][v] : *at + sum[r][v];" : "*at = sum[r][v];");
-    writer_.Close();
-    writer_.Close();
-    if (parts > 1) writer_.Close();
-    writer_.Close();
-    writer_.EndFunction();
-  }
-
   // `store`, from the tile to the target: adds what earlier parts of K left there, and applies the epilogue after the
   // last.
   void WriteStore(bool parts, std::int64_t k, std::int64_t depth) {

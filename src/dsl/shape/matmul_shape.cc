@@ -26,7 +26,7 @@ MatmulShape::MatmulShape(const Kernel& kernel) {
   const bool column_groups = ColumnsOfGroup(kernel) > 0;
   if (column_groups) {
     step = dims[0].extent;
-    dims[rank - 2].target_stride = 1;
+    dims[static_cast<std::size_t>(kernel.axes[0])].target_stride = 1;
   }
   for (std::size_t d = rank - 1; d-- > (column_groups ? 1 : 0);) {
     if (dims[d].reduced) continue;
@@ -40,7 +40,7 @@ MatmulShape::MatmulShape(const Kernel& kernel) {
   if (column_groups) dims.erase(dims.begin());
   while (!dims.empty()) {
     const LoopDim& last = dims.back();
-    bool merges = !last.reduced;
+    bool merges = !last.reduced && !m.reduced;
     for (std::size_t i = 0; i < m.strides.size(); ++i)
       merges &= m.extent == 1 || last.strides[i] == m.strides[i] * m.extent;
     if (!merges && last.extent != 1) break;
