@@ -46,6 +46,7 @@ WORKLOADS = {
     "contrastive_loss": None,
     "distillation_loss": None,
     "codebook": None,
+    "retrieval": None,
     "expert_gate": None,
     "graph_conv": None,
 }
