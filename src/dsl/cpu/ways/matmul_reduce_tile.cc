@@ -159,15 +159,21 @@ class FoldedBlocks : MatmulPanels {
   void AddExponentials(const std::string& place) {
     const std::string& real = writer_.real();
     const std::string exp = writer_.Libm("exp");
+    const auto each_row = [&](const std::string& line) {
+      writer_.Open("for (long r = 0; r < height; ++r)");
+      EachColumn([&] { writer_.Line(line); });
+      writer_.Close();
+    };
+    writer_.Line(fmt::format("alignas(64) {0} largest[{1}], bases[{1}];", real, nr_));
+    EachColumn([&] { writer_.Line("largest[c] = folded[c];"); });
+    each_row(fmt::format("largest[c] = {};", Folded("largest[c]", place)));
     EachColumn([&] {
-      writer_.Line(fmt::format("{} largest = folded[c];", real));
-      writer_.Line(fmt::format("for (long r = 0; r < height; ++r) largest = {};", Folded("largest", place)));
-      writer_.Line(BaseOf("largest"));
-      writer_.Line(fmt::format("{} sum = sums[c] == 0 ? 0 : sums[c] * {}(folded[c] - base);", real, exp));
-      writer_.Line(fmt::format("for (long r = 0; r < height; ++r) sum += {}({} - base);", exp, place));
-      writer_.Line("sums[c] = sum;");
-      writer_.Line("folded[c] = largest;");
+      writer_.Line(BaseOf("largest[c]"));
+      writer_.Line(fmt::format("sums[c] = sums[c] == 0 ? 0 : sums[c] * {}(folded[c] - base);", exp));
+      writer_.Line("bases[c] = base;");
+      writer_.Line("folded[c] = largest[c];");
     });
+    each_row(fmt::format("sums[c] += {}({} - bases[c]);", exp, place));
   }
   std::string BaseOf(const std::string& largest) const {
     return fmt::format("const {0} base = {1} == {2} || {1} == {3} ? 0 : {1};", writer_.real(), largest,

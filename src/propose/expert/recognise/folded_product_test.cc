@@ -200,6 +200,14 @@ TEST(FoldedProductTest, AnExtremeAndItsPlaceAreOneStatement) {
   }
 }
 
+TEST(FoldedProductTest, WhereAProcessorMultipliesPairsTheProductIsWritten) {
+  DeviceModel device;
+  device.bf16_pairs = true;
+  const std::string largest = R"({"op": "aten.argmax.default", "args": {"self": "%mm", "dim": 1}, "outputs": ["y"]})";
+  EXPECT_EQ(Statements(WrittenText(Codes("bf16", kProduct + largest, Output("y", "i64")), {}, device)), 2u);
+  EXPECT_EQ(Statements(WrittenText(Codes("f16", kProduct + largest, Output("y", "i64")), {}, device)), 1u);
+}
+
 TEST(FoldedProductTest, AnExtremeOfOtherElementsIsNoneOfThePlace) {
   const std::string outputs = Output("v", "bf16") + ", " + Output("y", "i64");
   for (const std::string other :
