@@ -195,6 +195,7 @@ Expr Checker::ConvertName(const Term& term, const Place& place) {
       .buffer = named.buffer, .strides = std::vector<std::int64_t>(kernel.space.size(), 0), .offset = named.offset};
   Shape want;
   for (const int d : place.dims) want.push_back(kernel.space[At(d)].extent);
+  if (place.to > 0) want.back() = place.to - place.from;
   if (named.shape.size() > want.size()) {
     Fail(term.at, fmt::format("'{}' of shape {} has more dimensions than {} here: take a view of it", term.name,
                               hone::ToString(named.shape), hone::ToString(want)));
@@ -211,6 +212,7 @@ Expr Checker::ConvertName(const Term& term, const Place& place) {
     }
     operand.strides[At(place.dims[aligned])] = named.strides[d];
   }
+  if (place.from > 0) operand.offset -= operand.strides[At(place.dims.back())] * place.from;
   std::vector<Expr> indices(kernel.space.begin(), kernel.space.end());
   return Load(AddOperand(kernel, std::move(operand)), std::move(indices),
               ScalarOf(program_.buffers[At(named.buffer)].dtype));

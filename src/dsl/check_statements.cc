@@ -172,17 +172,28 @@ bool Checker::Expressions(const Statement& statement, bool whole, Kernel& kernel
   const Scope* scope = nest && !scopes_.empty() ? &scopes_.back() : nullptr;
   // `it` is the operand
   const bool is_element = statement.family == "map" || statement.family == "norm" || nest;
+  const std::int64_t parted = kernel.first_part;
+  const auto own = parted > 0 ? At(kernel.family->operands) : statement.operands.size(),
+             seconds = statement.operands.size() - own;
   for (std::size_t i = 0; i < statement.operands.size(); ++i) {
-    const Place place{.kernel = &kernel,
-                      .dims = operand_dims_[i],
-                      .it = {},
-                      .no_it = "there is no 'it' among the operands: name a tensor",
-                      .nest = nest,
-                      .scope = scope};
+    Place place{.kernel = &kernel,
+                .dims = operand_dims_[i],
+                .it = {},
+                .no_it = "there is no 'it' among the operands: name a tensor",
+                .nest = nest,
+                .scope = scope};
+    if (parted > 0 && (i < seconds || i >= own)) {
+      place.from = i < own ? 0 : parted;
+      place.to = i < own ? parted : kernel.space[At(place.dims.back())].extent;
+    }
     const Expr operand = Convert(statement.operands[i], place);
     kernel.inputs.push_back(whole ? operand : RealIfOpen(operand, statement.operands[i]));
     if (failed_) return false;
   }
+  for (std::size_t i = 0; i < seconds; ++i)
+    kernel.inputs[i] =
+        Select(Less(kernel.space[At(operand_dims_[i].back())], parted), kernel.inputs[i], kernel.inputs[own + i]);
+  kernel.inputs.resize(own);
   for (const auto& let : statement.lets) {
     if (!AddLet(kernel, let, kernel.inputs[0])) return false;
   }

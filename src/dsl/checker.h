@@ -71,6 +71,8 @@ class Checker {
     bool lets_only = false;                    // outside of a let's fold: no tensors
     bool nest = false;                         // names are indices, scalars and elements
     const Scope* scope = nullptr;              // in a nest: the indices in sight
+    // Of a part of a row: which places of the last of `dims` it has; to 0: all of them.
+    std::int64_t from = 0, to = 0;
   };
   struct Scope {
     std::string name;

@@ -74,6 +74,9 @@ struct Kernel {
   std::vector<int> axes;                   // reduced dimensions of `space`, sorted
   std::vector<KernelOperand> operands;
   std::vector<Expr> inputs;  // one a family operand, over `space` (matmul: see families/matmul.cc)
+  // Of attention whose rows of q and k are in two parts: elements of the first; 0: they are in one. An input is then
+  // one part before that place along the last dimension, and the other from it on.
+  std::int64_t first_part = 0;
   std::vector<KernelLet> lets;
   Expr epilogue;                // of `it`, operands and lets, over the result's dimensions; just `it` if there is none.
                                 // map and norm: the whole element expression, without `it`

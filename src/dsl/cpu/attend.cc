@@ -299,6 +299,7 @@ class AttentionEmitter {
     index[along] = "at";
     writer_.Open(fmt::format("for (long at = 0; at < {}; ++at)", extent));
     ExprWriter text(writer_, [&](const ExprNode& load) { return Element(load.buffer, index); });
+    text.Call([&](const IndexVar& var) { return PlaceAlong(var, index); });
     const std::string value = text.Text(input);
     writer_.Line(fmt::format("{} = {};", to, value));
     writer_.Close();

@@ -1,35 +1,6 @@
 // Attention on the tensor cores of compute capability 9.0; dsl/cuda/ways/attention_tiles.cc says how it goes.
-// Uses tensor_core.cuh, attention_numbers.cuh, attention_pairs.cuh and, of wgmma, the specializations of Products that the kernel needs.
-
-// d = a * b, and what d was where `add` is not 0: a of 64 x 16, b of 16 x N. Of(d, a, b, add) has both in shared memory,
-// b by rows of its N; After(d, a, b) has a in registers, and b by rows of the 16.
-template <class T, int N>
-struct Products;
-
-// A tile of 64 columns beside the one before, each column's elements of 128 bytes apart: b as After wants it.
-__device__ __forceinline__ unsigned long TurnedDescriptor(unsigned address, unsigned apart) {
-  return static_cast<unsigned long>((address & 0x3ffff) >> 4) | (static_cast<unsigned long>(apart >> 4) << 16) |
-         (64ul << 32) | (1ul << 62);
-}
-// What products leave in registers is there from here on: the compiler knows of no wait.
-template <int N>
-__device__ __forceinline__ void Settle(float (&x)[N]) {
-#pragma unroll
-  for (int i = 0; i < N; ++i) asm volatile("" : "+f"(x[i])::"memory");
-}
-
-// The stage of a ring that is next, and how often the ring has gone round.
-template <int STAGES>
-struct Next {
-  int stage = 0;
-  unsigned phase = 0;
-  __device__ __forceinline__ void Advance() {
-    if (++stage == STAGES) {
-      stage = 0;
-      phase ^= 1;
-    }
-  }
-};
+// Uses tensor_core.cuh, attention_numbers.cuh, attention_pairs.cuh, attention_products.cuh and the specializations of
+// Products that the kernel needs.
 
 // A block's part: GROUPS warpgroups with 64 queries each, of DEPTH elements, and tiles of KEYS keys, whose values have
 // WIDTH. STAGES tiles of keys, and of values, are in flight, and the queries of AHEAD items.
@@ -156,38 +127,6 @@ struct Attention {
     value.Advance();
   }
 
-  // Makes exp2(scale * score) of the scores, over that of the largest so far, and gives by what the sums so far shrink.
-  // A query that no key counts for yet has -inf as its largest.
-  __device__ __forceinline__ void Weigh(float scale, float (&shrink)[2]) {
-    float offset[2], by[2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float top = most[half];
-#pragma unroll
-      for (int i = 0; i < KEYS / 8; ++i)
-        top = fmaxf(top, fmaxf(scores[i * 4 + half * 2], scores[i * 4 + half * 2 + 1]));
-      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
-      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
-      by[half] = RowScale(top, scale);
-      offset[half] = top == -__int_as_float(0x7f800000) ? 0.0f : top * by[half];
-      shrink[half] = Exp2(fmaf(most[half], by[half], -offset[half]));
-      most[half] = top;
-    }
-#pragma unroll
-    for (int i = 0; i < KEYS / 2; ++i) scores[i] = Exp2(fmaf(scores[i], by[i / 2 % 2], -offset[i / 2 % 2]));
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float sum = 0;
-#pragma unroll
-      for (int i = 0; i < KEYS / 8; ++i) sum += scores[i * 4 + half * 2] + scores[i * 4 + half * 2 + 1];
-      total[half] = fmaf(total[half], shrink[half], sum);
-    }
-  }
-  __device__ __forceinline__ void PackWeights() {
-#pragma unroll
-    for (int i = 0; i < KEYS / 4; ++i) weights[i] = PairOf<T>(scores[i * 2], scores[i * 2 + 1]);
-  }
-
   template <class Look, class Score>
   __device__ __forceinline__ void Step(int group, float scale, int first, int tile, const Look& look,
                                        const Score& score) {
@@ -201,7 +140,7 @@ struct Attention {
     ReleaseKeys();
     score(scores, tile, looked);
     float shrink[2];
-    Weigh(scale, shrink);
+    WeighScores(scores, scale, most, total, shrink);
     Settle(scores);
     if (tile > first) AwaitKeys();  // here, so that the compiler does not wait for the sums before it weighs
     WaitForProducts<0>();
@@ -209,7 +148,7 @@ struct Attention {
     ReleaseValues();
 #pragma unroll
     for (int i = 0; i < kWidth / 2; ++i) sums[i] *= shrink[i / 2 % 2];
-    PackWeights();
+    PackWeights<T>(scores, weights);
   }
 
   // Sums of the values of tiles [first, tiles) by their weights, and the sums of the weights. `edge` and `inside` make
@@ -231,8 +170,8 @@ struct Attention {
     for (int i = 0; i < kWidth / 2; ++i) sums[i] = 0;
     edge(scores, tiles - 1, looked);
     float shrink[2];
-    Weigh(scale, shrink);
-    PackWeights();
+    WeighScores(scores, scale, most, total, shrink);
+    PackWeights<T>(scores, weights);
     if (tiles - 1 > first) AwaitKeys();
     int tile = tiles - 2;
     for (const int last = max(tiles - edges, first); tile >= last; --tile) Step(group, scale, first, tile, look, edge);

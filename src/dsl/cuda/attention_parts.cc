@@ -32,31 +32,38 @@ std::vector<std::string> OpenAttentionBatches(DeviceWriter& out, const Kernel& k
   return names;
 }
 
-std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, AttentionOf types,
-                                             std::string& why) {
-  const std::string_view name = kAttentionNames[input];
+std::vector<AttentionPart> AttentionPartsOf(const Kernel& kernel, std::size_t input) {
   const Expr& expr = kernel.inputs[input];
-  if (expr->kind != Expr::Kind::kLoad) {
-    why = fmt::format("{} is an expression: write it as a value of its own before", name);
-    return std::nullopt;
-  }
-  const DType type = InputType(kernel, input);
+  const std::int64_t width = AttentionExtent(kernel, input == 2 ? kAttentionE : kAttentionD);
+  const auto operand = [](const Expr& load) { return static_cast<std::size_t>(load->buffer); };
+  if (expr->kind == Expr::Kind::kLoad) return {{operand(expr), 0, width}};
+  const std::int64_t first = kernel.first_part;
+  if (first == 0 || input == 2) return {};
+  const Expr &front = expr->operands[1], &back = expr->operands[2];
+  if (front->kind != Expr::Kind::kLoad || back->kind != Expr::Kind::kLoad) return {};
+  return {{operand(front), 0, first}, {operand(back), first, width - first}};
+}
+
+std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, const AttentionPart& part,
+                                             AttentionOf types, std::string& why) {
+  const std::string_view name = kAttentionNames[input];
+  const DType type = kernel.operand_types[part.operand];
   const bool halves = types == AttentionOf::kHalves;
   if (halves ? !IsHalf(type) : type != DType::kF32) {
     why = fmt::format("{} is {}: this kernel is for {}", name, Name(type), halves ? "f16 and bf16" : "f32");
     return std::nullopt;
   }
   const std::int64_t pack = halves ? 8 : 4;  // 16 bytes
-  const KernelOperand& operand = InputOperand(kernel, input);
+  const KernelOperand& operand = kernel.operands[part.operand];
   const std::size_t rank = kernel.space.size(),
                     row = rank - (input == 0           ? kAttentionM
                                   : ReadsPages(kernel) ? kAttentionS
                                                        : kAttentionN),
                     width = rank - (input == 2 ? kAttentionE : kAttentionD);
   AttentionRows rows{.buffer = operand.buffer,
-                     .offset = operand.offset,
+                     .offset = operand.offset + part.first * operand.strides[width],
                      .count = kernel.space[row].extent,
-                     .width = kernel.space[width].extent,
+                     .width = part.width,
                      .row = operand.strides[row]};
   if (rows.count == 1) rows.row = (rows.width + pack - 1) / pack * pack;  // of one row any will do
   if (rows.width > 1 && operand.strides[width] != 1) {
@@ -74,10 +81,23 @@ std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t i
   return rows;
 }
 
+std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, AttentionOf types,
+                                             std::string& why) {
+  const auto parts = AttentionPartsOf(kernel, input);
+  if (parts.size() == 1) return AttentionRowsOf(kernel, input, parts[0], types, why);
+  why = parts.empty()
+            ? fmt::format("{} is an expression: write it as a value of its own before", kAttentionNames[input])
+            : fmt::format("{} is in two parts: this kernel reads rows that are in one", kAttentionNames[input]);
+  return std::nullopt;
+}
+
 std::optional<std::string> CheckAttentionTypes(const Kernel& kernel) {
-  const DType type = InputType(kernel, 0);
-  if (type != InputType(kernel, 1) || type != InputType(kernel, 2))
-    return "q, k and v are of different types: convert them before";
+  const DType type = kernel.operand_types[AttentionPartsOf(kernel, 0)[0].operand];
+  for (std::size_t input = 0; input < 3; ++input) {
+    for (const AttentionPart& part : AttentionPartsOf(kernel, input)) {
+      if (kernel.operand_types[part.operand] != type) return "q, k and v are of different types: convert them before";
+    }
+  }
   if (kernel.compute != DType::kF32) return "it computes in f32 here, and an operand is f64";
   return std::nullopt;
 }
@@ -171,11 +191,13 @@ void WriteSeenKeys(DeviceWriter& out, const Kernel& kernel, const SeenKeys& seen
   if (seen.or_all) out.Line(fmt::format("if (seen_end <= seen_from) seen_from = 0, seen_end = {};", keys));
 }
 
+std::string AttentionPointer(const DeviceWriter& out, const KernelOperand& operand, std::vector<std::string> places) {
+  return fmt::format("{} + {}", out.BufferName(operand.buffer),
+                     Address(InLong(std::move(places)), operand.strides, operand.offset));
+}
 std::string AttentionPointer(const DeviceWriter& out, const Kernel& kernel, std::size_t input,
                              const std::vector<std::string>& places) {
-  const KernelOperand& operand = InputOperand(kernel, input);
-  return fmt::format("{} + {}", out.BufferName(operand.buffer),
-                     Address(InLong(places), operand.strides, operand.offset));
+  return AttentionPointer(out, InputOperand(kernel, input), places);
 }
 
 std::string AttentionPlace(const Kernel& kernel, const std::vector<std::string>& places) {

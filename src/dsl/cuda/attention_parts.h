@@ -20,6 +20,7 @@ inline constexpr std::size_t kAttentionM = 4, kAttentionE = 3, kAttentionN = 2, 
 // And before them, where keys are found by pages: the table's place, the page, the place in a page.
 inline constexpr std::size_t kAttentionT = 7, kAttentionP = 6, kAttentionS = 5;
 inline constexpr std::string_view kAttentionNames[] = {"q", "k", "v"};
+inline constexpr double kLog2E = 1.4426950408889634;  // exponents are of 2
 
 inline std::int64_t AttentionExtent(const Kernel& kernel, std::size_t from_end) {
   return kernel.space[kernel.space.size() - from_end].extent;
@@ -37,7 +38,16 @@ struct AttentionRows {
   int buffer = -1;
   std::int64_t offset = 0, count = 1, width = 1, row = 0;
 };
-// Nothing where they do not lie so; `why` says it then.
+// A row of q or of k may be in two parts, an operand's each: `width` elements of it from `first` on.
+struct AttentionPart {
+  std::size_t operand = 0;
+  std::int64_t first = 0, width = 1;
+};
+// Those of q, k or v; none where it is another expression.
+std::vector<AttentionPart> AttentionPartsOf(const Kernel& kernel, std::size_t input);
+// Nothing where they do not lie so; `why` says it then. Of a part, or of an input that is in one.
+std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, const AttentionPart& part,
+                                             AttentionOf types, std::string& why);
 std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, AttentionOf types,
                                              std::string& why);
 // That all three are of one type, and computed with in f32; or why that is not so.
@@ -72,7 +82,8 @@ void WriteLogSum(DeviceWriter& out, const Kernel& kernel, const std::string& mos
 void WriteSeenKeys(DeviceWriter& out, const Kernel& kernel, const SeenKeys& seen,
                    const std::vector<std::string>& places, const std::string& first, const std::string& last);
 
-// The address of an operand's element at `places`, in long.
+// The address of an operand's element at `places`, in long; or of an input's that is in one part.
+std::string AttentionPointer(const DeviceWriter& out, const KernelOperand& operand, std::vector<std::string> places);
 std::string AttentionPointer(const DeviceWriter& out, const Kernel& kernel, std::size_t input,
                              const std::vector<std::string>& places);
 // The place of the result's element at `places`, in long.

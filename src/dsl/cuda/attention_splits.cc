@@ -10,7 +10,11 @@
 namespace hone::dsl {
 
 AttentionSharedRows SharedRowsOf(const Kernel& kernel) {
-  const auto stands = [&](std::size_t input, std::size_t d) { return InputOperand(kernel, input).strides[d] == 0; };
+  const auto stands = [&](std::size_t input, std::size_t d) {
+    const auto parts = AttentionPartsOf(kernel, input);
+    return std::all_of(parts.begin(), parts.end(),
+                       [&](const AttentionPart& part) { return kernel.operands[part.operand].strides[d] == 0; });
+  };
   // Pages of theirs, or the same.
   const auto pages_stand = [&](std::size_t d) {
     if (!ReadsPages(kernel)) return true;
@@ -32,19 +36,29 @@ AttentionSharedRows SharedRowsOf(const Kernel& kernel) {
   return rows;
 }
 
-// What a split takes, in microseconds: as many waves of blocks as there are, each of which reads its keys and values at
-// its share of the memory's rate and needs some time to begin and to end; and the second kernel.
+double AttentionBandwidth(const DeviceModel& device) {
+  constexpr double kUsual = 2e12;
+  const double known = device.ceilings.ReadBandwidth(std::int64_t{1} << 30);
+  return known > 0 ? known : kUsual;
+}
+
 std::vector<Setting> AttentionSplitValues(const Kernel& kernel, std::int64_t items, std::int64_t resident,
                                           std::int64_t warps) {
-  constexpr double kBlockUs = 4, kKernelUs = 4;  // docs/measured/cuda_attention.md
-  constexpr double kUsualBandwidth = 2e12;
   const std::int64_t keys = AttentionExtent(kernel, kAttentionN);
   const std::int64_t most = std::clamp<std::int64_t>(keys / 16 / warps, 1, 256);
-  const double known = kernel.device->ceilings.ReadBandwidth(std::int64_t{1} << 30);
   const double bytes =
       static_cast<double>(keys * (AttentionExtent(kernel, kAttentionD) + AttentionExtent(kernel, kAttentionE)) * 2);
+  // At its share of the memory's rate.
   const double item_us =
-      bytes / (known > 0 ? known : kUsualBandwidth) * 1e6 * static_cast<double>(std::min(items * most, resident));
+      bytes / AttentionBandwidth(*kernel.device) * 1e6 * static_cast<double>(std::min(items * most, resident));
+  return AttentionSplitValues(items, resident, most, item_us);
+}
+
+// What a split takes, in microseconds: as many waves of blocks as there are, each of which goes through its keys and
+// needs some time to begin and to end; and the second kernel.
+std::vector<Setting> AttentionSplitValues(std::int64_t items, std::int64_t resident, std::int64_t most,
+                                          double item_us) {
+  constexpr double kBlockUs = 4, kKernelUs = 4;  // docs/measured/cuda_attention.md
   const auto cost = [&](std::int64_t split) {
     const std::int64_t waves = (items * split + resident - 1) / resident;
     return static_cast<double>(waves) * (item_us / static_cast<double>(split) + kBlockUs) + (split > 1 ? kKernelUs : 0);
@@ -86,44 +100,55 @@ void AttentionSplits::Begin(int blocks_a_processor) {
   }
   out_.BeginKernel("attention", 32 * warps_, blocks_a_processor);
   out_.Line("extern __shared__ __align__(16) unsigned char memory[];");
-  out_.Line(fmt::format("const int item = blockIdx.x / {}, part = blockIdx.x % {};", splits_, splits_));
-  out_.Line(fmt::format("const int pair = item / {}, first_row = item % {} * {};", tiles_, tiles_, tile_));
+  out_.Line(fmt::format("const int first_row = blockIdx.x % {0} * {1}, part = blockIdx.x / {0} % {2};", tiles_, tile_,
+                        splits_));
+  out_.Line(fmt::format("const int pair = blockIdx.x / {};", tiles_ * splits_));
   batches_ = Decomposed("pair", 0, rows_.shared_from, rows_.pairs);
-  const std::string type = DeviceType(InputType(kernel_, 0));
-  out_.Open(fmt::format("const auto query = [&](int row) -> const {}*", type));
-  out_.Line(fmt::format("if (row >= {}) return nullptr;", rows_.count));
-  out_.Line(fmt::format("return {};", AttentionPointer(out_, kernel_, 0, PlacesOf(batches_, "row"))));
-  out_.CloseWith(";");
+  const auto parts = AttentionPartsOf(kernel_, 0);
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    out_.Open(fmt::format("const auto query{} = [&](int row) -> const {}*", part == 0 ? "" : "1",
+                          DeviceType(kernel_.operand_types[parts[part].operand])));
+    out_.Line(fmt::format("if (row >= {}) return nullptr;", rows_.count));
+    std::vector<std::string> places = PlacesOf(batches_, "row");
+    places.back() = fmt::format("{}", parts[part].first);
+    out_.Line(fmt::format("return {};", AttentionPointer(out_, kernel_.operands[parts[part].operand], places)));
+    out_.CloseWith(";");
+  }
+}
+
+void AttentionSplits::OpenKeys(std::string_view step, std::string last) {
+  std::string first, steps = fmt::format("{}", (AttentionExtent(kernel_, kAttentionN) + step_ - 1) / step_);
+  if (seen_.limited()) {
+    std::vector<std::string> places = batches_;
+    places.resize(kernel_.space.size(), "0");
+    WriteSeenKeys(out_, kernel_, seen_, places, "0", fmt::format("{}", AttentionExtent(kernel_, kAttentionM) - 1));
+    out_.Line(fmt::format("const int first_step = seen_from / {0}, steps = (seen_end + {1}) / {0} - first_step;", step_,
+                          step_ - 1));
+    first = "first_step + ", steps = "steps", last = fmt::format("min({}, seen_end)", last);
+  }
+  const auto before = [&](std::string_view part) {
+    if (splits_ == 1) return first + (part == "part" ? "0" : steps);
+    return fmt::format("{}static_cast<int>(static_cast<long>({}) * ({}) / {})", first, steps, part, splits_);
+  };
+  out_.Line(fmt::format("const int begin = ({} + {}) * {}, end = min(({}) * {}, {});", before("part"), step, step_,
+                        before("part + 1"), step_, last));
 }
 
 void AttentionSplits::Attend() {
-  const std::int64_t keys = AttentionExtent(kernel_, kAttentionN), steps = (keys + step_ - 1) / step_;
+  OpenKeys("static_cast<int>(threadIdx.x) / 32", fmt::format("{}", AttentionExtent(kernel_, kAttentionN)));
   std::vector<std::string> places = batches_;
   places.resize(kernel_.space.size(), "0");
-  std::string first = "0", last = fmt::format("{}", keys), count = fmt::format("{}", steps);
-  if (seen_.limited()) {
-    WriteSeenKeys(out_, kernel_, seen_, places, "0", fmt::format("{}", AttentionExtent(kernel_, kAttentionM) - 1));
-    first = "first_step", last = "seen_end", count = "steps";
-    out_.Line(fmt::format("const int first_step = seen_from / {0}, steps = (seen_end + {1}) / {0} - first_step;", step_,
-                          step_ - 1));
-  }
-  const auto bound = [&](std::string_view part) {
-    const std::string from = first == "0" ? "" : first + " + ";
-    return splits_ == 1
-               ? part == "part" ? first : from + count
-               : fmt::format("{}static_cast<int>(static_cast<long>({}) * ({}) / {})", from, count, part, splits_);
-  };
-  out_.Line(fmt::format("const int begin = ({} + threadIdx.x / 32) * {}, end = min(({}) * {}, {});", bound("part"),
-                        step_, bound("part + 1"), step_, last));
-  constexpr double kLog2E = 1.4426950408889634;
   out_.Line(fmt::format("constexpr float scale = {};", out_.Number(kLog2E * score_.factor)));
   Rows("key", 1, places);
   Rows("value", 2, places);
   out_.Line(fmt::format("warp.Attend(key, value, begin, end, {}, scale, score);", warps_ * step_));
-  out_.Open(
-      fmt::format("warp.template Finish<{}>(reinterpret_cast<float*>(memory), min({}, {} - first_row), scale, "
-                  "[&](int at, int e, float sum, float total, float most)",
-                  warps_, tile_, rows_.count));
+  OpenMade(fmt::format("warp.template Finish<{}>(reinterpret_cast<float*>(memory), min({}, {} - first_row), scale, ",
+                       warps_, tile_, rows_.count));
+  out_.CloseWith(");");
+}
+
+void AttentionSplits::OpenMade(const std::string& head) {
+  out_.Open(fmt::format("{}[&](int at, int e, float sum, float total, float most)", head));
   out_.Line("const int row = first_row + at;");
   if (splits_ == 1) {
     Write(batches_);
@@ -136,7 +161,6 @@ void AttentionSplits::Attend() {
     out_.Line(fmt::format("{}[place * 2 + 1] = total;", statistics_));
     out_.Close();
   }
-  out_.CloseWith(");");
 }
 
 // The function `name`, the address of the row of K or V with a number; behind the last any, which nobody reads.
@@ -159,12 +183,18 @@ void AttentionSplits::Rows(const std::string& name, std::size_t input, std::vect
   out_.CloseWith(";");
 }
 
-void AttentionSplits::End(std::int64_t shared_bytes) {
+void AttentionSplits::End(std::int64_t shared_bytes, std::vector<std::pair<std::string, TensorMapArgument>> maps,
+                          std::int64_t cluster) {
   DeviceWriter::LaunchShape launch;
-  for (std::size_t input = 0; input < 3; ++input) AddRead(launch, InputOperand(kernel_, input).buffer);
+  for (std::size_t input = 0; input < (maps.empty() ? 3 : 1); ++input) {
+    for (const AttentionPart& part : AttentionPartsOf(kernel_, input))
+      AddRead(launch, kernel_.operands[part.operand].buffer);
+  }
   if (ReadsPages(kernel_)) {
     for (const int buffer : BuffersOf(kernel_, kernel_.inputs[3])) AddRead(launch, buffer);
   }
+  launch.maps = std::move(maps);
+  launch.cluster_x = cluster;
   for (const int buffer : BuffersOf(kernel_, score_.score)) AddRead(launch, buffer);
   if (splits_ == 1) {
     for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);

@@ -80,6 +80,16 @@ __device__ __forceinline__ void CopyBytes(unsigned to, const void* from, unsigne
                "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier)
                : "memory");
 }
+__device__ __forceinline__ void StoreShared(unsigned to, unsigned word) {
+  asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(word) : "memory");
+}
+__device__ __forceinline__ void StoreShared(unsigned to, const unsigned (&words)[4]) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
+               "r"(words[3])
+               : "memory");
+}
+// What this thread has written to shared memory may be copied or multiplied from there, once a barrier is behind it.
+__device__ __forceinline__ void PublishToCopies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 __device__ __forceinline__ void FetchMap(const TensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(reinterpret_cast<unsigned long>(map)) : "memory");
 }

@@ -7,8 +7,6 @@ __device__ __forceinline__ void StoreMatrices(unsigned to, unsigned a, unsigned 
                "r"(d)
                : "memory");
 }
-// What this thread has written to shared memory may be copied from there, once a barrier is behind it.
-__device__ __forceinline__ void PublishToCopies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 // All threads of the warpgroup come here before any goes on.
 __device__ __forceinline__ void MeetWarpgroup(int warpgroup) {
   asm volatile("bar.sync %0, 128;" ::"r"(warpgroup + 3) : "memory");

@@ -19,6 +19,6 @@ __device__ __forceinline__ void ClearLines(unsigned boxes, int left, int thread)
   }
 }
 __device__ __forceinline__ void PublishLines(int warpgroup) {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  PublishToCopies();
   asm volatile("bar.sync %0, 128;" ::"r"(warpgroup + 8) : "memory");
 }

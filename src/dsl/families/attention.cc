@@ -1,4 +1,5 @@
-// attention(q, k, v): softmax of the scores of queries and keys, times the values, without the scores in memory.
+// attention(q, k, v): softmax of the scores of queries and keys, times the values, without the scores in memory. Rows
+// of queries and keys may be in two parts, attention(q, k, v, q2, k2), whose products are added up.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,16 +15,16 @@ namespace hone::dsl::family_attention {
 namespace {
 
 // The space is [batches.., M, E, N, D], with [T, P, S] before M where a table of T pages says which of the P pages a
-// batch's keys are in, S each: then N is T * S.
+// batch's keys are in, S each: then N is T * S. Rows of q and k in two parts are D long together.
 std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& shapes,
                                      std::vector<std::vector<int>>& operand_dims) {
   const Shape &q = shapes[0], &k = shapes[1], &v = shapes[2];
-  const bool pages = shapes.size() == 4;
+  const bool pages = shapes.size() == 4, parts = shapes.size() == 5;
   std::string all = fmt::format("attention of {}, {} and {}", hone::ToString(q), hone::ToString(k), hone::ToString(v));
   if (pages) all += ", by pages of " + hone::ToString(shapes[3]);
   // Of each operand's dimensions those that are no batch.
   const std::size_t of_keys = pages ? 3 : 2;
-  const std::size_t own[] = {2, of_keys, of_keys, 1};
+  const std::size_t own[] = {2, of_keys, of_keys, pages ? std::size_t{1} : 2, 2};
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (shapes[i].size() < own[i])
       return all + (pages ? ": wants q [.., M, D], k [.., P, S, D], v [.., P, S, E] and the pages' numbers [.., T]"
@@ -32,6 +33,16 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
   const auto last = [](const Shape& shape, std::size_t from_end) { return shape[shape.size() - from_end]; };
   if (last(q, 1) != last(k, 1)) {
     return fmt::format("{}: q's last extent ({}) must be k's ({})", all, last(q, 1), last(k, 1));
+  }
+  std::int64_t depth = last(q, 1);
+  if (parts) {
+    const Shape &q2 = shapes[3], &k2 = shapes[4];
+    if (last(q2, 2) != last(q, 2) || last(k2, 2) != last(k, 2) ||
+        last(q2, 1) != last(k2, 1) || depth < 1 || last(q2, 1) < 1)
+      return fmt::format("{}: the second parts of rows, {} and {}, want as many rows, and elements as each other", all,
+                         hone::ToString(q2), hone::ToString(k2));
+    kernel.first_part = depth;
+    depth += last(q2, 1);
   }
   if (last(k, 2) != last(v, 2)) {
     return fmt::format("{}: there must be as many rows in k ({}) as in v ({})", all, last(k, 2), last(v, 2));
@@ -75,13 +86,17 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
   } else {
     for (const std::size_t i : {1, 2}) operand_dims[i].push_back(n);
   }
-  for (const auto extent : {last(q, 2), last(v, 1), keys, last(q, 1)}) kernel.space.push_back(NewIndex(extent));
+  for (const auto extent : {last(q, 2), last(v, 1), keys, depth}) kernel.space.push_back(NewIndex(extent));
   for (const auto& index : kernel.space) {
     if (index.extent < 1) return all + ": every extent must be 1 at least";
   }
   operand_dims[0].insert(operand_dims[0].end(), {m, d});
   operand_dims[1].push_back(d);
   operand_dims[2].push_back(e);
+  if (parts) {
+    operand_dims[3] = operand_dims[0];
+    operand_dims[4] = operand_dims[1];
+  }
   kernel.axes.insert(kernel.axes.end(), {n, d});
   return std::nullopt;
 }
@@ -141,10 +156,10 @@ constexpr Attribute kAttributes[] = {
 HONE_ROW(Family){
     .name = "attention",
     .doc = "softmax(q k^T) v for q [.., M, D], k [.., N, D] and v [.., N, E]; batches broadcast.",
-    .grammar = "attention(EXPR, EXPR, EXPR [, EXPR]) by {causal, heads, safe} let score = EXPR -> EXPR",
+    .grammar = "attention(EXPR, EXPR, EXPR [, EXPR [, EXPR]]) by {causal, heads, safe} let score = EXPR -> EXPR",
     .variants = {},
     .operands = 3,
-    .further_operands = 1,
+    .further_operands = 2,
     .takes_lets = true,
     .cpu_choice = "path",
     .cuda_choice = "path",

@@ -26,7 +26,6 @@ extern const std::string_view kAttentionF32Text;      // dsl/cuda/attention_f32.
 namespace hone::dsl::cuda_way_attention_f32 {
 namespace {
 
-constexpr double kLog2E = 1.4426950408889634;
 constexpr std::int64_t kRows = 16;        // queries of a product
 constexpr std::int64_t kNarrow = 64;      // up to which registers have room for 32 queries
 constexpr std::int64_t kMostWidth = 128;  // of a query or a value: what registers have room for

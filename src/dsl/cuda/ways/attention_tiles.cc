@@ -15,72 +15,39 @@
 #include <cmath>
 
 #include "base/rounding.h"
-#include "dsl/cuda/attention_parts.h"
+#include "dsl/cuda/attention_wgmma.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/loops.h"
 #include "dsl/way.h"
 
 namespace hone {
-extern const std::string_view kTensorCoreText;        // dsl/cuda/tensor_core.cuh
-extern const std::string_view kAttentionNumbersText;  // dsl/cuda/attention_numbers.cuh
-extern const std::string_view kAttentionPairsText;    // dsl/cuda/attention_pairs.cuh
-extern const std::string_view kAttentionText;         // dsl/cuda/attention.cuh
+extern const std::string_view kTensorCoreText;         // dsl/cuda/tensor_core.cuh
+extern const std::string_view kAttentionNumbersText;   // dsl/cuda/attention_numbers.cuh
+extern const std::string_view kAttentionPairsText;     // dsl/cuda/attention_pairs.cuh
+extern const std::string_view kAttentionProductsText;  // dsl/cuda/attention_products.cuh
+extern const std::string_view kAttentionText;          // dsl/cuda/attention.cuh
 }  // namespace hone
 
 namespace hone::dsl::cuda_way_attention_tiles {
 namespace {
 
-constexpr double kLog2E = 1.4426950408889634;
 constexpr std::int64_t kMostDepth = 256;  // of a query or a value: what registers have room for
 // Keys and values of so many bytes stay in L2 while the blocks that share them run.
 constexpr std::int64_t kSharedInL2 = 32 << 20;
 // What a block may have of it, with what is static.
 std::int64_t SharedOfBlock(const Kernel& kernel) { return kernel.device->limits.block_shared_bytes; }
 
-// --- The operands as the copy engine reads them.
-
-// A row is `row` elements from the next; batches that lie evenly are one dimension, of two at most: the inner first.
-struct Matrices {
-  int buffer = -1;
-  std::int64_t offset = 0, rows = 1, width = 1, row = 0;
-  std::array<std::int64_t, 2> extents = {1, 1}, strides = {0, 0};
-  std::array<std::vector<std::int64_t>, 2> factors = {};  // of the batch indices, for the place in each dimension
-};
-
-// Nothing if the copy engine cannot; `why` says it then.
+using Matrices = AttentionMatrices;
+// Nothing if the copy engine or the registers cannot take them; `why` says it then.
 std::optional<Matrices> MatricesOf(const Kernel& kernel, std::size_t input, std::string& why) {
   const auto rows = AttentionRowsOf(kernel, input, AttentionOf::kHalves, why);
-  if (!rows) return std::nullopt;
-  const KernelOperand& operand = InputOperand(kernel, input);
-  Matrices matrices{
-      .buffer = rows->buffer, .offset = rows->offset, .rows = rows->count, .width = rows->width, .row = rows->row};
-  if (matrices.width > kMostDepth) {
+  if (rows && rows->width > kMostDepth) {
     why = fmt::format("a row of {} has {} elements: more than {} do not fit into registers", kAttentionNames[input],
-                      matrices.width, kMostDepth);
+                      rows->width, kMostDepth);
     return std::nullopt;
   }
-  const std::size_t rank = kernel.space.size();
-  std::size_t dims = 0;
-  for (std::size_t d = rank - kAttentionM; d-- > 0;) {
-    const std::int64_t stride = operand.strides[d], extent = kernel.space[d].extent;
-    if (stride == 0 || extent == 1) continue;
-    const bool continues = dims > 0 && stride == matrices.strides[dims - 1] * matrices.extents[dims - 1];
-    if (!continues && dims++ == 2) {
-      why = fmt::format("the batches of {} lie unevenly in more than two dimensions", kAttentionNames[input]);
-      return std::nullopt;
-    }
-    auto& factors = matrices.factors[dims - 1];
-    factors.resize(rank - kAttentionM, 0);
-    factors[d] = continues ? matrices.extents[dims - 1] : 1;
-    if (!continues) matrices.strides[dims - 1] = stride;
-    matrices.extents[dims - 1] *= extent;
-  }
-  for (std::size_t d = 0; d < 2; ++d) {
-    matrices.factors[d].resize(rank - kAttentionM, 0);
-    if (d >= dims) matrices.strides[d] = matrices.row;  // of an extent of 1: any that is a multiple of 16 bytes
-  }
-  return matrices;
+  return rows ? AttentionMatricesOf(kernel, input, InputOperand(kernel, input), *rows, why) : std::nullopt;
 }
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
@@ -267,39 +234,6 @@ constexpr Knob kKnobs[] = {
 
 // --- Text.
 
-// wgmma for tiles of 64 x n x 16 as attention.cuh wants it: its operands are named one by one.
-std::string ProductsText(std::int64_t n, DType type) {
-  const std::string_view ptx = type == DType::kBF16 ? "bf16" : "f16";
-  const std::int64_t count = n / 2;
-  std::string names, values;
-  for (std::int64_t i = 0; i < count; ++i) {
-    names += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
-    values += fmt::format("{}\"+f\"(d[{}])", i == 0 ? "" : ", ", i);
-  }
-  return fmt::format(R"(template <>
-struct Products<{type}, {n}> {{
-  __device__ __forceinline__ static void Of(float (&d)[{count}], unsigned long a, unsigned long b, int add) {{
-    asm volatile(
-        "{{\n.reg .pred add;\nsetp.ne.b32 add, %{after2}, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ptx}.{ptx} {{{names}}}, %{count}, %{after1}, add, 1, 1, 0, 0;\n}}"
-        : {values}
-        : "l"(a), "l"(b), "r"(add));
-  }}
-  __device__ __forceinline__ static void After(float (&d)[{count}], const unsigned* a, unsigned long b) {{
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ptx}.{ptx} {{{names}}}, "
-        "{{%{count}, %{after1}, %{after2}, %{after3}}}, %{after4}, 1, 1, 1, 1;"
-        : {values}
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-  }}
-}};
-)",
-                     fmt::arg("type", DeviceType(type)), fmt::arg("n", n), fmt::arg("count", count),
-                     fmt::arg("after1", count + 1), fmt::arg("after2", count + 2), fmt::arg("after3", count + 3),
-                     fmt::arg("after4", count + 4), fmt::arg("names", names), fmt::arg("values", values),
-                     fmt::arg("ptx", ptx));
-}
-
 class AttentionEmitter {
  public:
   AttentionEmitter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
@@ -330,8 +264,9 @@ class AttentionEmitter {
     out_.Define(std::string(kTensorCoreText));
     out_.Define(std::string(kAttentionNumbersText));
     out_.Define(std::string(kAttentionPairsText));
+    out_.Define(std::string(kAttentionProductsText));
     out_.Define(std::string(kAttentionText));
-    for (const std::int64_t n : {settings_.keys, width}) out_.Define(ProductsText(n, type_));
+    for (const std::int64_t n : {settings_.keys, width}) out_.Define(AttentionProductsText(n, type_));
     tiles_ = (m_ + settings_.queries - 1) / settings_.queries;
     items_ = tiles_ * batches_;
     const std::int64_t resident = BlocksAProcessor(kernel_, settings_);
@@ -371,13 +306,7 @@ class AttentionEmitter {
 
  private:
   TensorMapArgument Map(std::size_t input) const {
-    const Matrices& matrices = matrices_[input];
-    return {.buffer = program_.buffers[static_cast<std::size_t>(matrices.buffer)].name,
-            .offset = matrices.offset,
-            .shape = {matrices.extents[1], matrices.extents[0], matrices.rows, matrices.width},
-            .strides = {matrices.strides[1], matrices.strides[0], matrices.row, 1},
-            .box = {1, 1, input == 0 ? settings_.queries : settings_.keys, 64},
-            .swizzle = 128};
+    return AttentionMap(program_, matrices_[input], input == 0 ? settings_.queries : settings_.keys);
   }
 
   // A loop over what the block makes: every so manieth of what is equally long, else what is next when it is done. The

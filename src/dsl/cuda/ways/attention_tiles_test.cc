@@ -164,8 +164,8 @@ TEST_F(CudaAttentionTest, WhatTheCopyEngineOrTheRegistersCannotHoldIsRefusedInAL
             "of 16 bytes: write it as a value of "
             "its own before");
   EXPECT_EQ(complaint("input q: f16[4, 64, 264]\ninput k: f16[4, 64, 264]\ninput v: f16[4, 64, 64]"),
-            "'attention' has no kernel for this: q is f16: this kernel is for f32; 64 queries a head are not few; 64 "
-            "queries read the same keys, 2 are possible; a "
+            "'attention' has no kernel for this: q is f16: this kernel is for f32; 64 queries a head are not few; "
+            "values of 72 to 512 elements are possible, not of 64; 64 queries read the same keys, 2 are possible; a "
             "row of q has 264 elements: more "
             "than 256 do not fit into registers");
   EXPECT_EQ(complaint("input q: f16[4, 64, 64]\ninput w: f16[4, 64, 64]\ninput v: f16[4, 64, 64]\n"

@@ -1,0 +1,82 @@
+#include "dsl/cuda/attention_wgmma.h"
+
+#include <fmt/format.h>
+
+namespace hone::dsl {
+
+std::optional<AttentionMatrices> AttentionMatricesOf(const Kernel& kernel, std::size_t input,
+                                                     const KernelOperand& operand, const AttentionRows& rows,
+                                                     std::string& why) {
+  AttentionMatrices matrices{
+      .buffer = rows.buffer, .offset = rows.offset, .rows = rows.count, .width = rows.width, .row = rows.row};
+  const std::size_t rank = kernel.space.size();
+  std::size_t dims = 0;
+  for (std::size_t d = rank - kAttentionM; d-- > 0;) {
+    const std::int64_t stride = operand.strides[d], extent = kernel.space[d].extent;
+    if (stride == 0 || extent == 1) continue;
+    const bool continues = dims > 0 && stride == matrices.strides[dims - 1] * matrices.extents[dims - 1];
+    if (!continues && dims++ == 2) {
+      why = fmt::format("the batches of {} lie unevenly in more than two dimensions", kAttentionNames[input]);
+      return std::nullopt;
+    }
+    auto& factors = matrices.factors[dims - 1];
+    factors.resize(rank - kAttentionM, 0);
+    factors[d] = continues ? matrices.extents[dims - 1] : 1;
+    if (!continues) matrices.strides[dims - 1] = stride;
+    matrices.extents[dims - 1] *= extent;
+  }
+  for (std::size_t d = 0; d < 2; ++d) {
+    matrices.factors[d].resize(rank - kAttentionM, 0);
+    if (d >= dims) matrices.strides[d] = matrices.row;  // of an extent of 1: any that is a multiple of 16 bytes
+  }
+  return matrices;
+}
+
+TensorMapArgument AttentionMap(const KernelProgram& program, const AttentionMatrices& matrices, std::int64_t rows) {
+  return {.buffer = program.buffers[static_cast<std::size_t>(matrices.buffer)].name,
+          .offset = matrices.offset,
+          .shape = {matrices.extents[1], matrices.extents[0], matrices.rows, matrices.width},
+          .strides = {matrices.strides[1], matrices.strides[0], matrices.row, 1},
+          .box = {1, 1, rows, 64},
+          .swizzle = 128};
+}
+
+std::string AttentionProductsText(std::int64_t n, DType type) {
+  const std::string_view ptx = type == DType::kBF16 ? "bf16" : "f16";
+  const std::int64_t count = n / 2;
+  std::string names, values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    names += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
+    values += fmt::format("{}\"+f\"(d[{}])", i == 0 ? "" : ", ", i);
+  }
+  return fmt::format(R"(template <>
+struct Products<{type}, {n}> {{
+  __device__ __forceinline__ static void Of(float (&d)[{count}], unsigned long a, unsigned long b, int add) {{
+    asm volatile(
+        "{{\n.reg .pred add;\nsetp.ne.b32 add, %{after2}, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ptx}.{ptx} {{{names}}}, %{count}, %{after1}, add, 1, 1, 0, 0;\n}}"
+        : {values}
+        : "l"(a), "l"(b), "r"(add));
+  }}
+  __device__ __forceinline__ static void After(float (&d)[{count}], const unsigned* a, unsigned long b) {{
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ptx}.{ptx} {{{names}}}, "
+        "{{%{count}, %{after1}, %{after2}, %{after3}}}, %{after4}, 1, 1, 1, 1;"
+        : {values}
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  }}
+  __device__ __forceinline__ static void AfterShared(float (&d)[{count}], unsigned long a, unsigned long b) {{
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ptx}.{ptx} {{{names}}}, %{count}, %{after1}, 1, 1, 1, 0, 1;"
+        : {values}
+        : "l"(a), "l"(b));
+  }}
+}};
+)",
+                     fmt::arg("type", DeviceType(type)), fmt::arg("n", n), fmt::arg("count", count),
+                     fmt::arg("after1", count + 1), fmt::arg("after2", count + 2), fmt::arg("after3", count + 3),
+                     fmt::arg("after4", count + 4), fmt::arg("names", names), fmt::arg("values", values),
+                     fmt::arg("ptx", ptx));
+}
+
+}  // namespace hone::dsl

@@ -1,0 +1,383 @@
+// A device's text with wgmma, barriers and the copy engine, run on the host: a thread of the host for each thread of a
+// block, and all blocks of a cluster at once. What the text says in PTX has stand-ins that do it at once, so that
+// places in memory, who waits for whom and what is computed are as on a device; what comes late there does not here.
+#pragma once
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <random>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/files.h"
+#include "base/process.h"
+#include "candidate/plan.h"
+#include "dsl/cuda/attention_wgmma.h"
+#include "dsl/lower.h"
+#include "dsl/testing/interpreter.h"
+#include "problem/element.h"
+#include "target/shipped_model.h"
+
+namespace hone {
+extern const std::string_view kTensorCoreText;        // dsl/cuda/tensor_core.cuh
+extern const std::string_view kAttentionNumbersText;  // dsl/cuda/attention_numbers.cuh
+}  // namespace hone
+
+namespace hone::dsl::testing {
+
+class DeviceBlocksTest : public ::testing::Test {
+ protected:
+  // Runs the program on random numbers; every output has to be the interpreter's, but for `tolerance` of the elements'
+  // size.
+  void ExpectBlocksSay(std::string_view text, double tolerance) {
+    SCOPED_TRACE(text);
+    const auto lowered = Lower(fmt::format("program p\n{}\n", text), nullptr, TypicalDevice());
+    ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<Complaint>(lowered));
+    const auto& program = std::get<KernelProgram>(lowered);
+    const Plan plan = EmitCuda(program);
+    std::map<std::string, std::vector<char>> memory;
+    std::vector<std::vector<double>> values(program.buffers.size());
+    std::mt19937 random(5);
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      const KernelBuffer& buffer = program.buffers[b];
+      auto& bytes = memory[buffer.name];
+      bytes.assign(static_cast<std::size_t>(ElementCount(buffer.shape)) * Bytes(buffer.dtype), '\xff');
+      if (buffer.home > KernelBuffer::Home::kParameter) continue;
+      values[b].resize(static_cast<std::size_t>(ElementCount(buffer.shape)));
+      for (std::size_t i = 0; i < values[b].size(); ++i) {
+        const int drawn = static_cast<int>(random() % 4096) - 1024;
+        SetElement(buffer.dtype, bytes.data(), static_cast<std::int64_t>(i),
+                   IsFloat(buffer.dtype) ? drawn / 2048.0 : std::abs(drawn % 100));
+        values[b][i] = ElementAsDouble(buffer.dtype, bytes.data(), static_cast<std::int64_t>(i));
+      }
+    }
+    for (const PlanBuffer& buffer : plan.buffers)
+      memory[buffer.name].assign(static_cast<std::size_t>(ElementCount(buffer.shape)) * Bytes(buffer.dtype), '\xff');
+    std::vector<void*> addresses;
+    std::map<std::string, std::size_t> numbers;
+    for (auto& [name, bytes] : memory) {
+      numbers[name] = addresses.size();
+      addresses.push_back(bytes.data());
+    }
+    RunOnHost(SourceOf(plan, numbers), addresses);
+    Interpreter(program, values).Run();
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      const KernelBuffer& buffer = program.buffers[b];
+      if (buffer.home != KernelBuffer::Home::kOutput) continue;
+      double size = 0;
+      for (const double want : values[b])
+        size += std::isfinite(want) ? std::fabs(want) / static_cast<double>(values[b].size()) : 0;
+      int wrong = 0;
+      for (std::size_t i = 0; i < values[b].size() && wrong < 3; ++i) {
+        const double want = values[b][i],
+                     is = ElementAsDouble(buffer.dtype, memory[buffer.name].data(), static_cast<std::int64_t>(i));
+        if (std::isinf(want) ? is == want : std::fabs(is - want) <= tolerance * (size + std::fabs(want))) continue;
+        ++wrong;
+        ADD_FAILURE() << buffer.name << "[" << i << "] is " << is << ", not " << want;
+      }
+    }
+  }
+
+ private:
+  // The plan's text with stand-ins, and a function that launches its steps.
+  static std::string SourceOf(const Plan& plan, const std::map<std::string, std::size_t>& numbers) {
+    std::string text = plan.sources.at(0).text;
+    const auto replace = [&](std::string_view what, std::string_view with) {
+      for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
+        text.replace(at, what.size(), with);
+    };
+    replace(kTensorCoreText, "");
+    replace(kAttentionNumbersText, "");
+    for (const DType type : {DType::kF16, DType::kBF16}) {
+      for (std::int64_t n = 8; n <= 256; n += 8) replace(AttentionProductsText(n, type), "");
+    }
+    replace("template <class T, int N>\nstruct Products;", kProducts);
+    replace("#include", "//");
+    replace("extern __shared__ __align__(16) unsigned char memory[];", "unsigned char* const memory = Dynamic();");
+    replace("__shared__ Block::Shared shared;", "Block::Shared& shared = Static<Block::Shared>();");
+    std::string run = "extern \"C\" void run(void** buffers) {\n";
+    for (const PlanStep& step : plan.steps) {
+      const auto& launch = std::get<LaunchStep>(step);
+      std::string arguments;
+      for (const PlanArgument& argument : launch.arguments) {
+        arguments += arguments.empty() ? "" : ", ";
+        if (const auto* map = std::get_if<TensorMapArgument>(&argument)) {
+          arguments += fmt::format("TensorMap{{static_cast<unsigned short*>(buffers[{}]) + {}, {{{}}}, {{{}}}, {}}}",
+                                   numbers.at(map->buffer), map->offset, fmt::join(map->shape, ", "),
+                                   fmt::join(map->strides, ", "), map->box[2]);
+        } else {
+          arguments += fmt::format("Pointer{{buffers[{}]}}", numbers.at(std::get<BufferArgument>(argument).name));
+        }
+      }
+      run += fmt::format("  RunGrid({}, {}, {}, [&] {{ {}({}); }});\n", launch.grid[0], launch.block[0],
+                         launch.cluster[0], launch.kernel, arguments);
+    }
+    return std::string(kStandIns) + text + run + "}\n";
+  }
+
+  static void RunOnHost(const std::string& source, std::vector<void*>& addresses) {
+    const auto folder = TempDirectory::Create("device_blocks");
+    ASSERT_TRUE(folder);
+    const std::string file = folder->path() + "/blocks.cc", library = folder->path() + "/blocks.so";
+    std::ofstream(file) << source;
+    const auto exit = hone::Run({.argv = {"g++", "-std=c++20", "-O2", "-w", "-fno-strict-aliasing", "-shared", "-fPIC",
+                                          "-pthread", file, "-o", library},
+                                 .environment = InheritedEnvironment()});
+    ASSERT_TRUE(exit);
+    ASSERT_TRUE(exit->ok()) << exit->error;
+    void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(handle, nullptr) << dlerror();
+    reinterpret_cast<void (*)(void**)>(dlsym(handle, "run"))(addresses.data());
+  }
+
+  // Both operands of shared memory lie as the copy engine lays boxes, which is what a descriptor says.
+  static constexpr std::string_view kProducts = R"(template <class T, int N>
+struct Products {
+  static int Row(int i) { return threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4 + i / 2 % 2 * 8; }
+  static int Column(int i) { return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
+  static T At(unsigned address) { return *reinterpret_cast<T*>(there->memory + Swizzled(address)); }
+  static unsigned Begin(unsigned long d) { return (d & 0x3fff) << 4; }
+  static float Along(unsigned long d, int row, int k) { return At(Begin(d) + row * 128 + k * 2); }
+  static float Across(unsigned long d, int k, int column) {
+    return At(Begin(d) + column / 64 * ((d >> 16 & 0x3fff) << 4) + k * 128 + column % 64 * 2);
+  }
+  static void Of(float (&d)[N / 2], unsigned long a, unsigned long b, int add) {
+    for (int i = 0; i < N / 2; ++i) {
+      if (!add) d[i] = 0;
+      for (int k = 0; k < 16; ++k) d[i] += Along(a, Row(i), k) * Along(b, Column(i), k);
+    }
+  }
+  static void AfterShared(float (&d)[N / 2], unsigned long a, unsigned long b) {
+    for (int i = 0; i < N / 2; ++i)
+      for (int k = 0; k < 16; ++k) d[i] += Along(a, Row(i), k) * Across(b, k, Column(i));
+  }
+  static void After(float (&d)[N / 2], const unsigned* a, unsigned long b) {
+    Warp& warp = there->warps[threadIdx.x / 32];
+    const int lane = threadIdx.x % 32;
+    for (int i = 0; i < 4; ++i) warp.words[i][lane] = a[i];
+    warp.sync.arrive_and_wait();
+    for (int i = 0; i < N / 2; ++i)
+      for (int k = 0; k < 16; ++k) {
+        const unsigned word = warp.words[i / 2 % 2 + k / 8 * 2][lane / 4 * 4 + k % 8 / 2];
+        d[i] += static_cast<float>(std::bit_cast<T>(static_cast<unsigned short>(word >> k % 2 * 16))) *
+                Across(b, k, Column(i));
+      }
+    warp.sync.arrive_and_wait();
+  }
+};)";
+
+  static constexpr std::string_view kStandIns = R"(#include <algorithm>
+#include <barrier>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+#define asm
+#define volatile(...)
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __grid_constant__
+#define __launch_bounds__(...)
+struct Three {
+  int x = 0, y = 0, z = 0;
+};
+static thread_local Three threadIdx, blockIdx;
+struct uint4 {
+  unsigned x, y, z, w;
+};
+using std::max;
+using std::min;
+static float __int_as_float(int x) { return std::bit_cast<float>(x); }
+struct __half {
+  _Float16 value;
+  operator float() const { return value; }
+};
+static __half __float2half(float x) { return {static_cast<_Float16>(x)}; }
+struct __nv_bfloat16 {
+  unsigned short bits;
+  operator float() const { return std::bit_cast<float>(static_cast<unsigned>(bits) << 16); }
+};
+static __nv_bfloat16 __float2bfloat16(float x) {
+  const unsigned bits = std::bit_cast<unsigned>(x);
+  return {static_cast<unsigned short>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+static float Exp2(float x) { return std::exp2(x); }
+template <class T>
+unsigned PairOf(float a, float b) {
+  T low, high;
+  if constexpr (sizeof(T) == sizeof(__half) && std::is_same_v<T, __half>) {
+    low = __float2half(a), high = __float2half(b);
+  } else {
+    low = __float2bfloat16(a), high = __float2bfloat16(b);
+  }
+  return std::bit_cast<unsigned short>(low) | static_cast<unsigned>(std::bit_cast<unsigned short>(high)) << 16;
+}
+
+// --- Blocks.
+struct Barrier {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int arrivals = 0, left = 0;
+  long bytes = 0;
+  unsigned phase = 0;
+  void Look() {
+    if (left != 0 || bytes != 0) return;
+    left = arrivals;
+    phase ^= 1;
+    changed.notify_all();
+  }
+  void Change(int arrive, long add) {
+    const std::lock_guard lock(mutex);
+    left -= arrive;
+    bytes += add;
+    Look();
+  }
+};
+struct Warp {
+  std::barrier<> sync{32};
+  unsigned words[4][32];
+};
+struct Warpgroup {
+  std::barrier<> sync{128};
+};
+struct Block {
+  alignas(1024) unsigned char memory[256 << 10];
+  std::map<unsigned, Barrier> barriers;
+  std::vector<Warp> warps;
+  std::vector<Warpgroup> warpgroups;
+  std::barrier<> all, two{256};
+  std::vector<std::unique_ptr<Block>>* cluster;
+  std::barrier<>* together;
+  int rank;
+  Block(int threads, int number) : warps(threads / 32), warpgroups(threads / 128), all(threads), rank(number) {}
+};
+static thread_local Block* there;
+// What is static comes first; tiles begin anywhere.
+static unsigned char* Dynamic() { return there->memory + 4096 + 16; }
+template <class T>
+T& Static() { return *reinterpret_cast<T*>(there->memory); }
+static void __syncthreads() { there->all.arrive_and_wait(); }
+static void __syncwarp() { there->warps[threadIdx.x / 32].sync.arrive_and_wait(); }
+static float __shfl_xor_sync(unsigned, float x, int with) {
+  Warp& warp = there->warps[threadIdx.x / 32];
+  const int lane = threadIdx.x % 32;
+  warp.words[0][lane] = std::bit_cast<unsigned>(x);
+  warp.sync.arrive_and_wait();
+  const float got = std::bit_cast<float>(warp.words[0][lane ^ with]);
+  warp.sync.arrive_and_wait();
+  return got;
+}
+template <class Kernel>
+void RunGrid(int blocks, int threads, int cluster, const Kernel& kernel) {
+  for (int first = 0; first < blocks; first += cluster) {
+    std::vector<std::unique_ptr<Block>> made;
+    std::barrier<> together(threads * cluster);
+    std::vector<std::thread> running;
+    for (int b = 0; b < cluster; ++b) {
+      made.push_back(std::make_unique<Block>(threads, b));
+      std::memset(made[b]->memory, 0xff, sizeof(made[b]->memory));
+      made[b]->cluster = &made;
+      made[b]->together = &together;
+    }
+    for (int b = 0; b < cluster; ++b)
+      for (int t = 0; t < threads; ++t)
+        running.emplace_back([&, b, t] {
+          threadIdx.x = t;
+          blockIdx.x = first + b;
+          there = made[b].get();
+          kernel();
+        });
+    for (std::thread& thread : running) thread.join();
+  }
+}
+struct Pointer {
+  void* address;
+  template <class T>
+  operator T*() const { return static_cast<T*>(address); }
+};
+
+// --- What is said in PTX on a device.
+struct TensorMap {
+  const unsigned short* from;
+  long extents[4], strides[4];
+  int rows;
+};
+static unsigned SharedAddress(const void* pointer) {
+  return static_cast<const unsigned char*>(pointer) - there->memory;
+}
+static unsigned Swizzled(unsigned address) { return address ^ (address >> 7 & 7) << 4; }
+static void InitBarrier(unsigned barrier, int arrivals) {
+  Barrier& made = there->barriers[barrier];
+  made.arrivals = made.left = arrivals;
+}
+static void PublishBarriers() {}
+static void PublishToCopies() {}
+static void ExpectBytes(unsigned barrier, unsigned bytes) { there->barriers.at(barrier).Change(1, bytes); }
+static void Arrive(unsigned barrier) { there->barriers.at(barrier).Change(1, 0); }
+static void ArriveAt(unsigned barrier, unsigned block) { (*there->cluster)[block]->barriers.at(barrier).Change(1, 0); }
+static void WaitFor(unsigned barrier, unsigned phase) {
+  Barrier& at = there->barriers.at(barrier);
+  std::unique_lock lock(at.mutex);
+  if (at.changed.wait_for(lock, std::chrono::seconds(60), [&] { return at.phase != phase; })) return;
+  std::fprintf(stderr, "thread %d of block %d waits in vain for barrier %u\n", threadIdx.x, blockIdx.x, barrier);
+  std::abort();
+}
+static unsigned BlockOfCluster() { return there->rank; }
+static void SyncCluster() { there->together->arrive_and_wait(); }
+static void TakeTurn(int) { there->two.arrive_and_wait(); }
+static void CopyBoxTo(Block& block, unsigned to, const TensorMap* map, int k, int row, int batch, int part,
+                      unsigned barrier) {
+  for (int r = 0; r < map->rows; ++r)
+    for (int c = 0; c < 64; ++c) {
+      const bool is_there = row + r < map->extents[2] && k + c < map->extents[3];
+      const unsigned short element =
+          is_there ? map->from[part * map->strides[0] + batch * map->strides[1] + (row + r) * map->strides[2] + k + c]
+                   : 0;
+      std::memcpy(block.memory + Swizzled(to + r * 128 + c * 2), &element, 2);
+    }
+  block.barriers.at(barrier).Change(0, -map->rows * 128);
+}
+static void CopyBox(unsigned to, const TensorMap* map, int k, int row, int batch, int part, unsigned barrier) {
+  CopyBoxTo(*there, to, map, k, row, batch, part, barrier);
+}
+static void CopyBoxToAll(unsigned to, const TensorMap* map, int k, int row, int batch, int part, unsigned barrier,
+                         unsigned short blocks) {
+  for (unsigned b = 0; b < there->cluster->size(); ++b)
+    if (blocks >> b & 1) CopyBoxTo(*(*there->cluster)[b], to, map, k, row, batch, part, barrier);
+}
+static void FetchMap(const TensorMap*) {}
+static void StoreShared(unsigned to, unsigned word) { std::memcpy(there->memory + to, &word, 4); }
+static void StoreShared(unsigned to, const unsigned (&words)[4]) { std::memcpy(there->memory + to, words, 16); }
+static unsigned long TileDescriptor(unsigned address) { return address >> 4; }
+static void BeginProducts() {}
+static void CommitProducts() {}
+// They are done when all of a warpgroup's are.
+template <int LEFT>
+void WaitForProducts() {
+  there->warpgroups[threadIdx.x / 128].sync.arrive_and_wait();
+}
+template <int REGISTERS>
+void TakeRegisters() {}
+template <int REGISTERS>
+void GiveRegisters() {}
+
+)";
+};
+
+}  // namespace hone::dsl::testing
