@@ -34,6 +34,8 @@ FAMILIES = {
     "greedy": ["matmul_reduce"],
     "int8_rows": ["matmul"],
     "int8_wholes": ["matmul"],
+    "mla_decode": ["attention"],
+    "mla_parts": ["attention"],
     "moe_counts": ["order", "nest", "nest", "scan", "grouped_matmul"],
     "nearest": ["reduce", "reduce", "nest", "nest", "matmul_reduce"],
     "neighbours": ["reduce", "reduce", "nest", "nest", "matmul_reduce", "order", "order", "nest", "order", "nest"],

@@ -45,6 +45,22 @@ beside_rows = attention(q, k, v) by {heads: 2} with {path: rows} let score = it 
                        2, random, 5e-5);
 }
 
+TEST(AttentionTest, RowsMayBeInTwoParts) {
+  std::mt19937 random(45);
+  testing::ExpectRight(testing::MustCheck(R"(program parts
+input q: f32[2, 3, 21, 16]
+input k: f32[2, 1, 50, 16]
+input v: f32[2, 1, 50, 9]
+input q2: f32[2, 3, 21, 5]
+input k2: f32[50, 5]
+output lanes: f32[2, 3, 21, 9]
+output rows: f32[2, 3, 21, 9]
+lanes = attention(q, k, v, q2, k2) with {path: lanes, micro: 4x8, keys: 12} let score = it * 0.25
+rows = attention(q, k + 1, v, q2 * 2, k2) by {causal: 1} with {path: rows, keys: 11} let score = it * 0.25
+)"),
+                       2, random, 5e-5);
+}
+
 TEST(AttentionTest, AScoreMayBeOfThePlacesOfItsQueryAndItsKey) {
   std::mt19937 random(44);
   testing::ExpectRight(testing::MustCheck(R"(program places

@@ -31,6 +31,7 @@ constexpr Cut kCuts[] = {
     {{}, "everything fused"},
     {{.rounded = true}, "everything fused, operands of products rounded first"},
     {{.weights = true}, "everything fused, numbers of few bits as they lie"},
+    {{.parts = true}, "everything fused, rows of attention in parts"},
     {{.products = false}, "products apart"},
     {{.attention = false}, "attention in three kernels"},
     {{.norms = false, .attention = false, .products = false}, "statistics apart from what reads them"},

@@ -22,6 +22,7 @@ Fuser::Fuser(const Memory& memory, std::vector<Piece> pieces)
 std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   rounded_ = fusion.rounded;
   eights_ = fusion.weights;
+  parts_ = fusion.parts;
   if (rounded_) JoinRoundings();
   if (fusion.products) GroupSlices(ProductOfSlice);
   if (fusion.products && fusion.norms) FindPicks();

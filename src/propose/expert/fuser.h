@@ -102,6 +102,8 @@ class Fuser {
   std::optional<int> BufferOfScores() const;
   void DivideWeights();
   bool DivideWeights(std::size_t product, std::size_t sum);
+  void GroupPart(std::size_t scores);
+  void SplitRows(std::size_t scores);
   void GroupAttention();
   std::size_t GroupMove(std::size_t attention);
   void GroupPages(std::size_t attention);
@@ -125,6 +127,7 @@ class Fuser {
   std::set<std::size_t> picks_;                 // maps that stay by themselves until GroupLogSums
   bool rounded_ = false;                        // whether maps stay that round what products read
   bool eights_ = false;                         // and those that make 8 bits
+  bool parts_ = false;                          // whether rows of attention stay in the parts that they are made of
 };
 
 }  // namespace hone::expert

@@ -52,4 +52,45 @@ std::optional<PagedRows> PagedRowsOf(const Memory& memory, const Piece& map, con
   return rows;
 }
 
+std::optional<std::vector<dsl::TermPtr>> ByPages(Names& names, const std::vector<Piece>& looked_up, const FlatLoad& k, const FlatLoad& v,
+                                const Piece& scores, const Piece& outer) {
+  const auto map_of = [&](const FlatLoad& load) {
+    const auto made = std::ranges::find_if(looked_up, [&](const Piece& one) { return one.buffer == load.buffer; });
+    return made == looked_up.end() ? nullptr : &*made;
+  };
+  const Piece *k_map = map_of(k), *v_map = map_of(v);
+  if (looked_up.size() > 2 || k_map == nullptr || v_map == nullptr) return std::nullopt;
+  std::vector<IndexVar> batches(scores.space.begin(), scores.space.end() - 2);
+  const IndexVar key = scores.space.back(), depth = scores.fold->over[0], width = outer.space.back();
+  // The values' places in the scores' indices.
+  FlatLoad values = v;
+  for (std::size_t d = 0; d < batches.size(); ++d) {
+    auto step = values.position->coefficient.extract(outer.space[d].id);
+    if (step) values.position->coefficient[batches[d].id] = step.mapped();
+  }
+  auto step = values.position->coefficient.extract(outer.fold->over[0].id);
+  if (step) values.position->coefficient[key.id] = step.mapped();
+  const auto rows = RowsOfPage(*k_map, k, key);
+  if (!rows || rows != RowsOfPage(*v_map, values, key)) return std::nullopt;
+  const IndexVar place = NewIndex(key.extent / *rows), slot = NewIndex(*rows);
+  const auto found = [&](const Piece& map, const FlatLoad& load, const IndexVar& element) {
+    std::vector<IndexVar> vars = batches;
+    vars.push_back(element);
+    return PagedRowsOf(names.memory(), map, load, key, place, slot, vars);
+  };
+  const auto k_rows = found(*k_map, k, depth), v_rows = found(*v_map, values, width);
+  if (!k_rows || !v_rows || !SameExpr(k_rows->number, v_rows->number)) return std::nullopt;
+  const auto view = [&](const PagedRows& of, const IndexVar& element) {
+    std::vector<IndexVar> before = batches;
+    before.push_back(of.page);
+    return names.Matrix(of.buffer, of.position, before, slot, element);
+  };
+  const auto k_name = view(*k_rows, depth), v_name = view(*v_rows, width);
+  std::vector<IndexVar> table = batches;
+  table.push_back(place);
+  const auto number = names.Term(k_rows->number, table, {});
+  if (!k_name || !v_name || !number) return std::nullopt;
+  return std::vector{dsl::Name(*k_name), dsl::Name(*v_name), *number};
+}
+
 }  // namespace hone::expert

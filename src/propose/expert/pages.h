@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "dsl/program.h"
+#include "propose/expert/names.h"
 #include "propose/expert/pieces.h"
 
 namespace hone::expert {
@@ -23,5 +25,10 @@ std::optional<std::int64_t> RowsOfPage(const Piece& map, const FlatLoad& load, c
 // `vars`: all that the load's position is of but `row`.
 std::optional<PagedRows> PagedRowsOf(const Memory& memory, const Piece& map, const FlatLoad& load, const IndexVar& row,
                                      const IndexVar& place, const IndexVar& slot, std::vector<IndexVar> vars);
+
+// Keys and values of attention, whose scores and sums of values those pieces are, as operands of it, and what says in
+// which pages they are; nothing where they are not looked up by the same pages.
+std::optional<std::vector<dsl::TermPtr>> ByPages(Names& names, const std::vector<Piece>& looked_up, const FlatLoad& k,
+                                                 const FlatLoad& v, const Piece& scores, const Piece& outer);
 
 }  // namespace hone::expert

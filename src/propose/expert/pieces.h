@@ -7,6 +7,7 @@
 //   fuse.cc      maps go into readers, and behind producers   norms.cc  folds and the map that reads them
 //   scans.cc     scans, and maps that only move what they made   folds.cc  folds of the same rows
 //   picks.cc     few elements of a product that is folded    row_folds.cc  sums over rows of their softmax
+//   fuse_attention.cc  two products and the softmax between them
 //   fuse_results.cc  maps that read the same as one, and beside norms
 //   orders.cc    maps of elements in order   sums.cc  sums over the columns of products
 //   batches.cc   batches of products, and rows of other readers, in dimensions of maps
@@ -53,6 +54,7 @@ struct Piece {
                                   // over the same indices that its finish reads
   std::vector<int> axes;          // of a norm: the dimensions of `space` that its statistics fold
   std::vector<Piece> inside;      // of attention, the fold of probabilities times values: its scores and their softmax;
+                                  // of such scores: the product of the second parts of rows, over the same indices;
                                   // of a map that lays its heads side by side: that attention;
                                   // of a product: the one that its end reads, or the group of each of its
                                   // rows; of another fold: the product it folds, or the places in order it looks into
@@ -81,6 +83,7 @@ struct Fusion {
   bool weights = false;   // what makes reals of numbers of few bits into products of few rows, and scales of blocks
                           // into products of such numbers; what the graph itself makes in 8 bits stays so
   bool rounded = false;   // maps that round to 16 bits what products read stay, so that those are products of 16 bits
+  bool parts = false;     // rows that scores of attention multiply stay in the two parts that they are put together of
   bool operator==(const Fusion&) const = default;
 };
 

@@ -88,6 +88,17 @@ class ProgramWriter {
     std::erase_if(program_.views, [&](const dsl::View& view) { return !read.contains(view.name); });
   }
 
+  // Takes the products of second parts out of the scores of attention, which may be a value by themselves.
+  static void TakeParts(Piece& piece, std::vector<Piece>& parts) {
+    const bool attends = piece.inside.size() > 1 && !piece.inside.back().statistics.empty();
+    if (!attends) {
+      if (piece.is_map() && piece.inside.size() == 1) TakeParts(piece.inside[0], parts);
+      return;
+    }
+    for (Piece& part : piece.inside[0].inside) parts.push_back(std::move(part));
+    piece.inside[0].inside.clear();
+  }
+
   bool WritePiece(const Piece& piece) {
     const auto write = [&](const Piece& one) { return WritePiece(one); };
     if (!piece.looked_up.empty()) {
@@ -98,6 +109,13 @@ class ProgramWriter {
     }
     if (!piece.inside.empty()) {
       if (TryKinds({Form::kAround}, piece)) return true;
+      Piece whole = piece;
+      std::vector<Piece> parts;
+      TakeParts(whole, parts);
+      if (!parts.empty()) {
+        const auto write = [&](const Piece& part) { return part.buffer >= 0 && WritePiece(part); };
+        return std::all_of(parts.begin(), parts.end(), write) && WritePiece(whole);
+      }
       Piece last = piece;
       // Of two products of groups each still goes with its groups.
       if (last.inside.size() == 2 && !last.inside[1].inside.empty()) {

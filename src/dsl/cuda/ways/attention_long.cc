@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/rounding.h"
 #include "dsl/cuda/attention_splits.h"
@@ -117,10 +118,10 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   }
   if (auto other = CheckAttentionTypes(kernel)) return other;
   const std::int64_t depth = AttentionExtent(kernel, kAttentionD), width = AttentionExtent(kernel, kAttentionE);
-  if (depth <= kShort && width <= kShort) return fmt::format("rows of {} and {} elements are not long", depth, width);
+  if (depth <= kShort && width <= kShort && kernel.first_part == 0)
+    return fmt::format("rows of {} and {} elements are not long", depth, width);
   if (width < kLeastWidth || width > kMostWidth)
     return fmt::format("values of {} to {} elements are possible, not of {}", kLeastWidth, kMostWidth, width);
-  if (kernel.attributes.at("causal")[0] != 0) return "long rows look at all keys, and some are hidden";
   if (!TensorsOf(kernel, why)) return why;
   if (!Fits(kernel, {.keys = 16, .stages = 2}))
     return fmt::format("two stages of keys of {} elements are more than a block's shared memory", depth);
@@ -155,8 +156,9 @@ std::optional<std::string> CheckStages(const Kernel& kernel, const Setting& valu
 }
 
 std::int64_t TilesOf(const Kernel& kernel) { return (SharedRowsOf(kernel).count + kRows - 1) / kRows; }
-// The copies of a share of the keys, of a multiple of eight, lie as those of all do.
-bool MayShare(const Kernel& kernel) { return TilesOf(kernel) % 2 == 0; }
+bool IsCausal(const Kernel& kernel) { return kernel.attributes.at("causal")[0] != 0; }
+// Whether two blocks go through the same keys: those that one's queries see are as many as the other's.
+bool MayShare(const Kernel& kernel) { return TilesOf(kernel) % 2 == 0 && !IsCausal(kernel); }
 std::vector<Setting> ClusterValues(const Kernel& kernel) {
   return MayShare(kernel) ? std::vector{Whole(2), Whole(1)} : std::vector{Whole(1)};
 }
@@ -164,6 +166,7 @@ std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& val
   if (value == Whole(1)) return std::nullopt;
   if (value != Whole(2)) return "it is 1 or 2; try 1";
   if (MayShare(kernel)) return std::nullopt;
+  if (IsCausal(kernel)) return "queries that see keys up to their own see not as many as others; try 1";
   return fmt::format("{} tiles of queries read the same keys, no even number; try 1", TilesOf(kernel));
 }
 
@@ -193,6 +196,12 @@ constexpr Knob kKnobs[] = {
     {"split", kAttentionSplitDoc, SplitValues, CheckAttentionSplit},
 };
 
+// Rows that are short, in two parts, the other ways would multiply faster, were they in one.
+std::optional<double> Cost(const Kernel& kernel) {
+  const bool is_long = std::max(AttentionExtent(kernel, kAttentionD), AttentionExtent(kernel, kAttentionE)) > kShort;
+  return is_long ? 1 : 2;
+}
+
 // --- Text.
 
 class LongEmitter : AttentionSplits {
@@ -220,7 +229,14 @@ class LongEmitter : AttentionSplits {
                           settings_.stages, cluster_));
     out_.Line("__shared__ Block::Shared shared;");
     out_.Line("Block block(shared, memory);");
-    OpenKeys("0", fmt::format("{}", AttentionExtent(kernel_, kAttentionN)));
+    std::string last = fmt::format("{}", AttentionExtent(kernel_, kAttentionN));
+    if (IsCausal(kernel_)) {
+      const std::int64_t m = AttentionExtent(kernel_, kAttentionM);
+      out_.Line("// Keys that the last of the tile's queries sees.");
+      out_.Line(fmt::format("const int seen = min({}, min(first_row % {} + {}, {}));", last, m, kRows, m));
+      last = "seen";
+    }
+    OpenKeys("0", last);
     out_.Open("if (threadIdx.x >= 256)");
     Produce();
     out_.Close();
@@ -280,14 +296,17 @@ class LongEmitter : AttentionSplits {
   // The function `score` that makes scores of a tile's products.
   void Score() {
     out_.Open(fmt::format("const auto score = [&](float (&scores)[{}], int first)", settings_.keys / 2));
-    if (!score_.IsProduct()) {
+    if (!score_.IsProduct() || IsCausal(kernel_)) {
       out_.Unroll();
       out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", settings_.keys / 2));
       out_.Line(fmt::format("const int row = min(first_row + block.row + i / 2 % 2 * 8, {});", rows_.count - 1));
       out_.Line(fmt::format("const int n = min(first + i / 4 * 8 + block.pair + i % 2, {});",
                             AttentionExtent(kernel_, kAttentionN) - 1));
       out_.Line("const float it = scores[i];");
-      out_.Line(fmt::format("scores[i] = {};", ScoreAt("row", "n")));
+      if (!score_.IsProduct()) out_.Line(fmt::format("scores[i] = {};", ScoreAt("row", "n")));
+      if (IsCausal(kernel_))
+        out_.Line(fmt::format("if (n > row % {}) scores[i] = {};", AttentionExtent(kernel_, kAttentionM),
+                              out_.Number(-INFINITY)));
       out_.Close();
     }
     out_.CloseWith(";");
@@ -310,6 +329,7 @@ HONE_ROW(Way){
     .name = "long",
     .doc = "rows of more than 256 elements, of many queries that read the same keys: latent attention",
     .why_not = WhyNot,
+    .cost = Cost,
     .knobs = kKnobs,
     .emit_cuda = Emit,
 };

@@ -40,6 +40,13 @@ constexpr std::string_view kPrograms[] = {
     "y: [1, 64, 504] = attention(q, k, v) by {safe: 1} with {SPLIT} let score = select(m > 40, select(r > 30, it * "
     "0.125, -inf), -inf)",
 };
+constexpr std::string_view kCausal[] = {
+    "input q: TYPE[2, 100, 128]\ninput r: TYPE[2, 100, 64]\ninput c: TYPE[2, 130, 128]\ninput p: TYPE[2, 130, 64]\n"
+    "output y: f32[2, 100, 128]\ny = attention(q, c, c, r, p) by {causal: 1} with {SPLIT} let score = it * 0.0625",
+    "input q: TYPE[3, 50, 576]\ninput c: TYPE[1, 150, 576]\noutput y: f32[3, 50, 512]\n"
+    "view v = c: [1, 150, 512] strides [86400, 576, 1]\n"
+    "y = attention(q, c, v) by {causal: 1} with {SPLIT}",
+};
 constexpr std::string_view kWithLogSum =
     "input q: TYPE[1, 128, 576]\ninput c: TYPE[1, 150, 576]\ninput sink: f32[128, 1]\noutput y: TYPE[1, 128, 512]\n"
     "view v = c: [1, 150, 512] strides [86400, 576, 1]\n"
@@ -60,6 +67,7 @@ TEST_F(LongRowsTest, EveryKindCompilesWithoutSpillsAndASplitOneHasASecondKernel)
     ExpectLaunchesWithoutSpills(Of("bf16", "split: 1", program), 1);
     ExpectLaunchesWithoutSpills(Of("f16", "split: 3", program), 2);
   }
+  for (const auto program : kCausal) ExpectLaunchesWithoutSpills(Of("bf16", "split: 2", program), 2);
   ExpectLaunchesWithoutSpills(Of("bf16", "split: 1", kWithLogSum), 1);
   ExpectLaunchesWithoutSpills(Of("bf16", "split: 2, cluster: 1, keys: 32", kWithLogSum), 2);
 }
@@ -69,6 +77,7 @@ TEST_F(LongRowsOnHostTest, BlocksMakeWhatTheProgramSays) {
     ExpectBlocksSay(Of("bf16", "split: 1", program), 0x1p-7);
     ExpectBlocksSay(Of("f16", "split: 3, keys: 32", program), 0x1p-10);
   }
+  for (const auto program : kCausal) ExpectBlocksSay(Of("bf16", "split: 2", program), 0x1p-7);
 }
 
 TEST_F(LongRowsTest, TheyAreTheDefaultOfLongRowsAlone) {
@@ -117,6 +126,7 @@ TEST_P(LongRowsOnDeviceTest, ItComputesWhatItsProgramSays) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Kinds, LongRowsOnDeviceTest, ::testing::ValuesIn(kPrograms));
+INSTANTIATE_TEST_SUITE_P(Causal, LongRowsOnDeviceTest, ::testing::ValuesIn(kCausal));
 INSTANTIATE_TEST_SUITE_P(LogSum, LongRowsOnDeviceTest, ::testing::Values(kWithLogSum));
 
 }  // namespace

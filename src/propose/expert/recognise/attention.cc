@@ -1,6 +1,6 @@
-// A product whose left operand is the softmax of another: attention. Rows of the softmax may have a column more, a sink
-// that takes its part and that no value belongs to: of a row whose exponentials add up to exp(l), the other columns
-// have exp(l) / (exp(l) + exp(sink)) of what they would have without it, the sigmoid of l - sink.
+// A product whose left operand is the softmax of another, or of the sum of two: attention. Rows of the softmax may have
+// a column more, a sink that takes its part and that no value belongs to: of a row whose exponentials add up to exp(l),
+// the other columns have exp(l) / (exp(l) + exp(sink)) of what they would have without it, the sigmoid of l - sink.
 #include <algorithm>
 #include <cmath>
 
@@ -182,47 +182,27 @@ std::int64_t HeadsOf(const Memory& memory, const Piece& map, const std::vector<I
   return 0;
 }
 
-// Keys and values as operands, and where a table says in which pages they are, that.
-using Operands = std::vector<dsl::TermPtr>;
-std::optional<Operands> ByPages(Names& names, const std::vector<Piece>& looked_up, const FlatLoad& k, const FlatLoad& v,
-                                const Piece& scores, const Piece& outer) {
-  const auto map_of = [&](const FlatLoad& load) {
-    const auto made = std::ranges::find_if(looked_up, [&](const Piece& one) { return one.buffer == load.buffer; });
-    return made == looked_up.end() ? nullptr : &*made;
-  };
-  const Piece *k_map = map_of(k), *v_map = map_of(v);
-  if (looked_up.size() > 2 || k_map == nullptr || v_map == nullptr) return std::nullopt;
-  std::vector<IndexVar> batches(scores.space.begin(), scores.space.end() - 2);
-  const IndexVar key = scores.space.back(), depth = scores.fold->over[0], width = outer.space.back();
-  // The values' places in the scores' indices.
-  FlatLoad values = v;
-  for (std::size_t d = 0; d < batches.size(); ++d) {
-    auto step = values.position->coefficient.extract(outer.space[d].id);
-    if (step) values.position->coefficient[batches[d].id] = step.mapped();
-  }
-  auto step = values.position->coefficient.extract(outer.fold->over[0].id);
-  if (step) values.position->coefficient[key.id] = step.mapped();
-  const auto rows = RowsOfPage(*k_map, k, key);
-  if (!rows || rows != RowsOfPage(*v_map, values, key)) return std::nullopt;
-  const IndexVar place = NewIndex(key.extent / *rows), slot = NewIndex(*rows);
-  const auto found = [&](const Piece& map, const FlatLoad& load, const IndexVar& element) {
-    std::vector<IndexVar> vars = batches;
-    vars.push_back(element);
-    return PagedRowsOf(names.memory(), map, load, key, place, slot, vars);
-  };
-  const auto k_rows = found(*k_map, k, depth), v_rows = found(*v_map, values, width);
-  if (!k_rows || !v_rows || !SameExpr(k_rows->number, v_rows->number)) return std::nullopt;
-  const auto view = [&](const PagedRows& of, const IndexVar& element) {
-    std::vector<IndexVar> before = batches;
-    before.push_back(of.page);
-    return names.Matrix(of.buffer, of.position, before, slot, element);
-  };
-  const auto k_name = view(*k_rows, depth), v_name = view(*v_rows, width);
-  std::vector<IndexVar> table = batches;
-  table.push_back(place);
-  const auto number = names.Term(k_rows->number, table, {});
-  if (!k_name || !v_name || !number) return std::nullopt;
-  return Operands{dsl::Name(*k_name), dsl::Name(*v_name), *number};
+// The end of scores that read what `second` made, over the same indices, as one of the sum of both products: both are
+// added up after the same was done to them. Where that has no buffer it is so already. Nothing if that is not all that
+// is done with it.
+std::optional<Expr> EndOfSum(const Memory& memory, const Piece& scores, const Piece& second) {
+  if (second.buffer < 0) return scores.fold->finish;
+  constexpr NamedValue kSecond{NamedValue::Kind::kText, 0};
+  const Expr made = ReplaceValue(second.fold->finish, kIt, Value(kSecond, ScalarType::kReal));
+  const Expr both = ReplaceLoads(scores.fold->finish, [&](const ExprNode& load) {
+    return memory.Root(load.buffer) == second.buffer ? made : Expr();
+  });
+  const Expr end = Rewrite(both, [&](const Expr& e) -> Expr {
+    if (!IsBinary(e, BinaryOp::kAdd)) return {};
+    for (const std::size_t i : {0, 1}) {
+      const Expr &first = e->operands[i], &other = e->operands[1 - i];
+      if (UsesValue(first, kIt) && !UsesValue(first, kSecond) &&
+          SameExpr(ReplaceValue(other, kSecond, Value(kIt, ScalarType::kReal)), first))
+        return first;
+    }
+    return {};
+  });
+  return UsesValue(end, kSecond) ? std::nullopt : std::optional(end);
 }
 
 // `map`: null, or what moves the result.
@@ -231,7 +211,7 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   const Memory& memory = names.memory();
   const std::size_t rank = scores.space.size();
   if (rank < 2 || outer.space.size() != rank || scores.fold->over.size() != 1 || outer.fold->over.size() != 1 ||
-      scores.fold->body->operands.size() != 2 || outer.fold->body->operands.size() != 2)
+      outer.fold->body->operands.size() != 2)
     return std::nullopt;
   const auto load = [&](const Expr& e) {
     std::optional<FlatLoad> found;
@@ -240,15 +220,26 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
     return found;
   };
   auto p = load(outer.fold->body->operands[0]), v = load(outer.fold->body->operands[1]);
-  auto q = load(scores.fold->body->operands[0]), k = load(scores.fold->body->operands[1]);
-  if (!p || !v || !q || !k) return std::nullopt;
+  if (!p || !v) return std::nullopt;
   if (p->buffer != softmax.buffer) std::swap(p, v);
-  const IndexVar m = scores.space[rank - 2], n = scores.space[rank - 1], d = scores.fold->over[0];
+  const IndexVar m = scores.space[rank - 2], n = scores.space[rank - 1];
   const IndexVar e = outer.space.back(), folded = outer.fold->over[0];
-  if (q->position->of(n) != 0) std::swap(q, k);
-  if ((m.extent > 1 && q->position->of(m) == 0) || q->position->of(n) != 0 || k->position->of(n) == 0 ||
-      k->position->of(m) != 0 || q->position->of(d) == 0 || k->position->of(d) == 0 || v->position->of(folded) == 0 ||
-      v->position->of(e) == 0)
+  // q and k of a product that makes scores.
+  const auto sides = [&](const Fold& fold) -> std::optional<std::pair<FlatLoad, FlatLoad>> {
+    if (fold.over.size() != 1 || fold.body->operands.size() != 2) return std::nullopt;
+    const IndexVar d = fold.over[0];
+    auto q = load(fold.body->operands[0]), k = load(fold.body->operands[1]);
+    if (!q || !k) return std::nullopt;
+    if (q->position->of(n) != 0) std::swap(q, k);
+    if ((m.extent > 1 && q->position->of(m) == 0) || q->position->of(n) != 0 || k->position->of(n) == 0 ||
+        k->position->of(m) != 0 || q->position->of(d) == 0 || k->position->of(d) == 0)
+      return std::nullopt;
+    return std::pair(*q, *k);
+  };
+  const Piece* const second = scores.inside.empty() ? nullptr : &scores.inside[0];
+  const auto first_sides = sides(*scores.fold), second_sides = second ? sides(*second->fold) : std::nullopt;
+  const auto finish = second ? EndOfSum(memory, scores, *second) : std::optional(scores.fold->finish);
+  if (!first_sides || (second && !second_sides) || !finish || v->position->of(folded) == 0 || v->position->of(e) == 0)
     return std::nullopt;
   // The probabilities are read where the scores are: [batch.., m, n] with n folded.
   std::vector<IndexVar> at(outer.space.begin(), outer.space.end() - 1);
@@ -260,14 +251,15 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   const auto view = [&](const FlatLoad& operand, const std::vector<IndexVar>& space, IndexVar row, IndexVar column) {
     return names.Matrix(operand.buffer, *operand.position, {space.begin(), space.end() - 2}, row, column);
   };
-  const auto q_name = view(*q, scores.space, m, d);
-  Operands operands;
+  const auto q_name = view(first_sides->first, scores.space, m, scores.fold->over[0]);
+  std::vector<dsl::TermPtr> operands;
   if (looked_up.empty()) {
-    const auto k_name = view(*k, scores.space, n, d), v_name = view(*v, outer.space, folded, e);
+    const auto k_name = view(first_sides->second, scores.space, n, scores.fold->over[0]),
+               v_name = view(*v, outer.space, folded, e);
     if (!k_name || !v_name) return std::nullopt;
     operands = {dsl::Name(*k_name), dsl::Name(*v_name)};
   } else {
-    auto pages = ByPages(names, looked_up, *k, *v, scores, outer);
+    auto pages = second ? std::nullopt : ByPages(names, looked_up, first_sides->second, *v, scores, outer);
     if (!pages) return std::nullopt;
     operands = std::move(*pages);
   }
@@ -278,7 +270,7 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   Expr scaled = ReplaceLoads(*score, [&](const ExprNode& node) -> Expr {
     if (memory.Root(node.buffer) != scores.buffer) return {};
     own &= memory.Position(node) == OwnPosition(scores.space);
-    return scores.fold->finish;
+    return *finish;
   });
   if (!own) return std::nullopt;
   Expr end = outer.fold->finish;
@@ -297,6 +289,13 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   statement.family = "attention";
   statement.operands = {dsl::Name(*q_name)};
   statement.operands.insert(statement.operands.end(), operands.begin(), operands.end());
+  if (second) {
+    const IndexVar d = second->fold->over[0];
+    const auto q = view(second_sides->first, scores.space, m, d), k = view(second_sides->second, scores.space, n, d);
+    if (!q || !k) return std::nullopt;
+    statement.operands.push_back(dsl::Name(*q));
+    statement.operands.push_back(dsl::Name(*k));
+  }
   std::vector<IndexVar> made = outer.space;
   if (map) {
     const std::int64_t heads = HeadsOf(memory, *map, outer.space);
