@@ -155,7 +155,9 @@ void AttentionSplits::OpenMade(const std::string& head) {
   } else {
     out_.Line(fmt::format("const {0} place = (static_cast<{0}>(pair) * {1} + row) * {2} + part;", "long", rows_.count,
                           splits_));
-    out_.Line(fmt::format("{}[place * {} + e] = sum;", sums_, width_));
+    // Neighbours that a thread has are written as one where that is known.
+    out_.Line(
+        fmt::format("static_cast<float*>(__builtin_assume_aligned({}, 16))[place * {} + e] = sum;", sums_, width_));
     out_.Open("if (e == 0)");
     out_.Line(fmt::format("{}[place * 2] = most;", statistics_));
     out_.Line(fmt::format("{}[place * 2 + 1] = total;", statistics_));
