@@ -47,8 +47,8 @@ class AttentionSplits {
   void Begin(int blocks_a_processor);
   // Lines that have `warp` attend to the part's keys, with the function `score`, and write what came of it.
   void Attend();
-  // A line that names `begin`, where the part's step of the number `step` begins, and `end`, where its keys do, of which
-  // there are those before `last`.
+  // A line that names `begin`, where the part's step of the number `step` begins, and `end`, where its keys do, of
+  // which there are those before `last`.
   void OpenKeys(std::string_view step, std::string last);
   // Opens the function that writes what came of a row `at` of the tile, and has its body; to be closed.
   void OpenMade(const std::string& head);

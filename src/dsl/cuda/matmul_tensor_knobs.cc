@@ -313,7 +313,8 @@ std::optional<std::string> CheckTensorSplit(const Kernel& kernel, const Setting&
 std::vector<Setting> TensorEndValues(const Kernel& kernel) {
   if (IsScaled(kernel)) return {};
   if (IsSplit(kernel) || CheckTiles(kernel)) return {Word("lines")};
-  // Faster by 1 to 7 % (docs/measured/cuda_16bit.md).
+  // Slower by 3 % where blocks have scales (docs/measured/cuda_8bit.md), else faster by 1 to 7 % (cuda_16bit.md there).
+  if (HasBlocks(kernel)) return {Word("lines"), Word("tiles")};
   return {Word("tiles"), Word("lines")};
 }
 std::optional<std::string> CheckTensorEnd(const Kernel& kernel, const Setting& value) {

@@ -37,8 +37,8 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
   std::int64_t depth = last(q, 1);
   if (parts) {
     const Shape &q2 = shapes[3], &k2 = shapes[4];
-    if (last(q2, 2) != last(q, 2) || last(k2, 2) != last(k, 2) ||
-        last(q2, 1) != last(k2, 1) || depth < 1 || last(q2, 1) < 1)
+    if (last(q2, 2) != last(q, 2) || last(k2, 2) != last(k, 2) || last(q2, 1) != last(k2, 1) || depth < 1 ||
+        last(q2, 1) < 1)
       return fmt::format("{}: the second parts of rows, {} and {}, want as many rows, and elements as each other", all,
                          hone::ToString(q2), hone::ToString(k2));
     kernel.first_part = depth;

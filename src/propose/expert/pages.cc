@@ -52,8 +52,8 @@ std::optional<PagedRows> PagedRowsOf(const Memory& memory, const Piece& map, con
   return rows;
 }
 
-std::optional<std::vector<dsl::TermPtr>> ByPages(Names& names, const std::vector<Piece>& looked_up, const FlatLoad& k, const FlatLoad& v,
-                                const Piece& scores, const Piece& outer) {
+std::optional<std::vector<dsl::TermPtr>> ByPages(Names& names, const std::vector<Piece>& looked_up, const FlatLoad& k,
+                                                 const FlatLoad& v, const Piece& scores, const Piece& outer) {
   const auto map_of = [&](const FlatLoad& load) {
     const auto made = std::ranges::find_if(looked_up, [&](const Piece& one) { return one.buffer == load.buffer; });
     return made == looked_up.end() ? nullptr : &*made;

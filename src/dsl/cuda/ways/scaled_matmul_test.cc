@@ -32,17 +32,17 @@ std::string Text(const Case& one, const std::string& type = "f8e4m3") {
 
 // Whole tiles and what is left of them, of each width; blocks within a tile, across two, and larger than all there is.
 const Case kCases[] = {
-    {512, 1024, 512},
+    {256, 512, 384},
     {300, 400, 272, "precision: f8, tile: 128x192", "relu(it + bias)"},
     {300, 400, 272, "precision: f8, tile: 128x128, cluster: 2, end: lines"},
     {300, 400, 200, "precision: f8, tile: 64x128, cluster: 2"},
-    {600, 656, 264, "precision: f8, tile: 128x64, split: 2"},
-    {600, 656, 520, "precision: f8, tile: 128x192", "it", "bf16", 128, 128, 256},
+    {200, 656, 264, "precision: f8, tile: 128x64, split: 2"},
+    {300, 528, 264, "precision: f8, tile: 128x192", "it", "bf16", 128, 128, 256},
     {200, 528, 520, "precision: f8, tile: 128x128", "it + bias", "f16", 1, 64, 128},
     {200, 528, 520, "precision: f8, tile: 128x192", "it", "bf16", 600, 192, 128},
     {200, 528, 130, "precision: f8, end: lines", "it", "f32", 1, 130, 128},
     {300, 400, 272, "precision: f16", "it", "f32"},
-    {600, 656, 264, "precision: f16, tile: 128x64, split: 2", "it + bias", "bf16", 64, 64, 64},
+    {200, 656, 264, "precision: f16, tile: 128x64, split: 2", "it + bias", "bf16", 64, 64, 64},
     {300, 400, 272, "precision: f16, tile: 64x128, cluster: 2", "it", "bf16", 1, 128, 256},
 };
 
@@ -105,11 +105,10 @@ TEST_F(ScaledMatmulTest, WhatCannotBeIsSaid) {
 
 TEST_F(ScaledMatmulOnDeviceTest, ItComputesWhatTheProgramSays) {
   for (const Case& one : kCases) {
-    for (const std::string type : {"f8e4m3", "f8e5m2"}) {
-      SCOPED_TRACE(Text(one, type));
-      ExpectWhatItSays(Text(one, type), 0x1p-7);
-    }
+    SCOPED_TRACE(Text(one));
+    ExpectWhatItSays(Text(one), 0x1p-7);
   }
+  ExpectWhatItSays(Text(kCases[1], "f8e5m2"), 0x1p-7);
 }
 
 }  // namespace
