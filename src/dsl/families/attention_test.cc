@@ -138,7 +138,8 @@ TEST(AttentionTest, WhatDoesNotFitIsSaid) {
   EXPECT_EQ(complaint("y = attention(q, k, v) let score = it + lse()"), "unknown function 'lse'");
   EXPECT_EQ(complaint("y = attention(q, k, v) -> it * lse(it)"), "unknown function 'lse'");
   EXPECT_EQ(complaint("y = attention(q, k)"),
-            "'attention' takes 3 to 4 operands, not 2: attention(EXPR, EXPR, EXPR [, EXPR]) by {causal, heads, safe} "
+            "'attention' takes 3 to 5 operands, not 2: attention(EXPR, EXPR, EXPR [, EXPR [, EXPR]]) by {causal, "
+            "heads, safe} "
             "let score = EXPR -> EXPR");
   const std::string pages = "input c: f32[6, 5, 8]\ninput w: f32[6, 4, 8]\ninput t: i32[9]\ninput r: f32[9]\n";
   EXPECT_EQ(

@@ -171,7 +171,7 @@ TEST_F(OrderWaysTest, ATeamIsNoLargerThanARowHasTilesNorThanTheDevice) {
   EXPECT_EQ(complaint("f32", 10000, "each: 8, team: 6"),
             "'team' 6: it is at most 5, as a row has so many tiles, or so many blocks run at once; try 5");
   EXPECT_EQ(complaint("f32", 1000000, "each: 16, team: 250"),
-            "'team' 250: it is at most 224, as a row has so many tiles, or so many blocks run at once; try 224");
+            "'team' 250: it is at most 245, as a row has so many tiles, or so many blocks run at once; try 245");
   EXPECT_EQ(complaint("i64", 10000, "each: 16"), "'each' 16: it is 4 or 8, where keys have 64 bits; try 8");
   EXPECT_EQ(complaint("f32", 10000, "each: 5"), "'each' 5: it is 4, 8 or 16; try 8");
 }
