@@ -46,7 +46,7 @@ class TermCost {
       for (std::size_t i = 0; i < vars_.size(); ++i) {
         if (UsesIndex(expr, vars_[i].id)) factor.vars |= 1U << i;
       }
-      factor.number = !IsTruth(expr) && expr->type == ScalarType::kReal;
+      factor.number = !IsTruth(expr) && expr->type != ScalarType::kBool;
       if (expr->kind == Expr::Kind::kLoad) factor.buffer = expr->buffer;
       if (factor.number && expr->kind != Expr::Kind::kLoad) {
         double operations = 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/hidden.h"
+#include "analysis/narrow.h"
 #include "analysis/needed.h"
 #include "analysis/symbolic.h"
 #include "expr/fold.h"
@@ -32,9 +33,7 @@ bool IsTranscendental(UnaryOp op) {
   }
 }
 
-bool IsRealProduct(const ExprNode& node) {
-  return node.kind == Expr::Kind::kBinary && node.binary == BinaryOp::kMul && node.type == ScalarType::kReal;
-}
+bool IsProduct(const ExprNode& node) { return node.kind == Expr::Kind::kBinary && node.binary == BinaryOp::kMul; }
 
 // Of how many elements that a condition out of data is asked about at most one can meet it: where an index names the
 // place that something goes to (graph/scatter.h), all those along its dimension.
@@ -93,29 +92,40 @@ double ShareOfTerms(const Graph& graph, const ExprNode& reduce, const std::vecto
     if (NumberOf(*e->operands[2]) == otherwise) conditions.push_back(e->operands[0]);
   };
   keep(term, IdentityOf(reduce.reduce));
-  if (reduce.reduce == ReduceOp::kSum && IsRealProduct(*term)) {
+  if (reduce.reduce == ReduceOp::kSum && IsProduct(*term)) {
     for (const auto& factor : term->operands) {
       keep(factor, 0);
       for (auto& condition : ZeroUnless(graph, factor)) conditions.push_back(std::move(condition));
     }
+  } else if (reduce.reduce == ReduceOp::kSum && conditions.empty()) {
+    conditions = ZeroUnless(graph, term);
   }
+  if (which != Which::kWritten && IsOfPlacesOutOfData(graph, conditions)) return 0;
   double share = ShareTrue(conditions);
   for (const Expr& condition : conditions)
     share *= ShareBetweenEdges(condition, reduce, results, which) / HitsOneOf(condition, results);
   return share;
 }
 
-// A sum of products over windows, whose places are sums of indices, of more terms than a filter of three by three has:
-// from there on transforms save as much as one likes.
+// A sum of products over windows, whose places are sums of an index of its own and one of the result, of more terms
+// than a filter of three by three has: from there on transforms save as much as one likes.
 bool IsWideWindow(const ExprNode& sum) {
   std::map<int, std::int64_t> in_window;
   Visit(sum.operands[0], [&](const ExprNode& node) {
     if (node.kind != Expr::Kind::kLoad) return;
     for (const Expr& index : node.operands) {
-      if (index->kind == Expr::Kind::kIndex || HasLoad(index)) continue;
-      for (const IndexVar& var : sum.over) {
-        if (UsesIndex(index, var.id)) in_window[var.id] = var.extent;
-      }
+      if (HasLoad(index)) continue;
+      bool of_result = false;
+      std::map<int, std::int64_t> own;
+      Visit(index, [&](const ExprNode& part) {
+        if (part.kind != Expr::Kind::kIndex) return;
+        const auto is_it = [&](const IndexVar& var) { return var.id == part.index.id; };
+        if (std::any_of(sum.over.begin(), sum.over.end(), is_it))
+          own[part.index.id] = part.index.extent;
+        else
+          of_result = true;
+      });
+      if (of_result) in_window.insert(own.begin(), own.end());
     }
   });
   std::int64_t taps = 1;
@@ -144,6 +154,9 @@ class Counter {
         break;
       case Expr::Kind::kReduce: return CountReduce(node, times);
       case Expr::Kind::kSelect: {
+        // What whole numbers out of data choose may be the side that is no work.
+        if (which_ != Which::kWritten && IsOfPlacesOutOfData(graph_, {node.operands[0]}))
+          return Count(*node.operands[0], times);
         // Where indices alone decide, the other side is no work.
         const double share = ShareTrue({node.operands[0]});
         Count(*node.operands[0], times);
@@ -157,18 +170,65 @@ class Counter {
 
  private:
   void CountReduce(const ExprNode& node, double times) {
+    const ExprNode& term = *node.operands[0];
+    const bool products = node.reduce == ReduceOp::kSum && IsProduct(term);
+    const NarrowProduct narrow = products ? NarrowestProduct(graph_, node) : NarrowProduct::kNone;
     // How many there are, or whether there is one, sorting and searching find out with less than one look at each.
-    if (node.type != ScalarType::kReal && !IsArg(node.reduce)) return;
+    const bool wholes = narrow == NarrowProduct::kWholes8 && IsOfMoreThanTruths(graph_, node);
+    if (node.type != ScalarType::kReal && !IsArg(node.reduce) && !wholes) return;
     for (const auto& var : node.over) times *= static_cast<double>(var.extent);
     times *= ShareOfTerms(graph_, node, results_, which_);
-    const ExprNode& term = *node.operands[0];
-    if (node.reduce == ReduceOp::kSum && IsRealProduct(term)) {
-      if (which_ != Which::kLeast || !IsWideWindow(node)) cost_.multiply_adds += times;
-      for (const auto& operand : term.operands) Count(*operand, times);
-      return;
+    if (products) {
+      if (which_ != Which::kLeast || !IsWideWindow(node)) {
+        cost_.multiply_adds += times;
+        if (narrow == NarrowProduct::kWholes8) cost_.wholes8 += times;
+        if (narrow == NarrowProduct::kReals8) cost_.reals8 += times;
+      }
+      return CountFactors(node, times);
     }
     if (term.type == ScalarType::kReal) cost_.arithmetic += times;
     Count(term, times);
+  }
+
+  // What a sum of products needs beside a multiply-add for each of its terms. A factor is made once for all terms that
+  // share it, and multiplied before into one that hangs on the same indices: a scale into the element that it scales.
+  void CountFactors(const ExprNode& sum, double times) {
+    struct Together {
+      std::set<int> indices;
+      double places = 1;
+    };
+    std::vector<Together> groups, factors;
+    for (const Expr& factor : FactorsOf(sum.operands[0])) {
+      Together one;
+      for (const auto* vars : {&results_, &sum.over}) {
+        for (const IndexVar& var : *vars) {
+          if (!UsesIndex(factor, var.id)) continue;
+          one.indices.insert(var.id);
+          one.places *= static_cast<double>(var.extent);
+        }
+      }
+      one.places = std::min(one.places, times);
+      Count(*factor, one.places);
+      factors.push_back(std::move(one));
+    }
+    std::stable_sort(factors.begin(), factors.end(),
+                     [](const auto& a, const auto& b) { return a.indices.size() > b.indices.size(); });
+    double before = 0;
+    for (Together& one : factors) {
+      const auto into = std::find_if(groups.begin(), groups.end(), [&](const Together& group) {
+        return std::includes(group.indices.begin(), group.indices.end(), one.indices.begin(), one.indices.end());
+      });
+      if (into == groups.end())
+        groups.push_back(std::move(one));
+      else
+        before += into->places;
+    }
+    if (sum.type != ScalarType::kReal) return;
+    if (groups.size() > 1)
+      cost_.arithmetic += static_cast<double>(groups.size() - 2) * times;
+    else
+      before = static_cast<double>(factors.size() - 2) * groups[0].places;
+    if (which_ != Which::kLeast) cost_.arithmetic += before;
   }
 
   const Graph& graph_;
@@ -185,6 +245,10 @@ double BufferBytes(const Graph& graph, int buffer) {
 
 Cost Work(const Graph& graph, const Stage& stage, double share, Which which) {
   Cost cost;
+  // An element that a mask makes zero is no work. Of a choice each side is counted by itself.
+  const std::vector<Expr> conditions = ZeroUnless(graph, stage.value);
+  if (which != Which::kWritten && IsOfPlacesOutOfData(graph, conditions)) return cost;
+  if (stage.value->kind != Expr::Kind::kSelect) share = std::min(share, ShareTrue(conditions));
   const auto elements =
       share * static_cast<double>(ElementCount(graph.buffers()[static_cast<std::size_t>(stage.buffer)].shape));
   if (elements > 0) Counter(graph, cost, stage.vars, which).Count(*stage.value, elements);
@@ -205,6 +269,8 @@ Cost CostOf(const Graph& graph, const std::vector<std::size_t>& stages, const st
     const Part made_of_it = needed.empty() ? Part::All() : needed[static_cast<std::size_t>(stage.buffer)];
     const Cost work = Work(graph, stage, made_of_it.share, which);
     cost.multiply_adds += work.multiply_adds;
+    cost.wholes8 += work.wholes8;
+    cost.reals8 += work.reals8;
     cost.arithmetic += work.arithmetic;
     cost.transcendental += work.transcendental;
     for (const auto& [loaded, part] : PartsRead(graph, stage, made_of_it, which)) {

@@ -11,6 +11,8 @@ namespace hone {
 
 struct Cost {
   double multiply_adds = 0;   // terms of contractions (sums of products): one fused multiply-add each
+  double wholes8 = 0;         // of these, products of whole numbers of 8 bits (analysis/narrow.h)
+  double reals8 = 0;          // of these, products of reals of 8 bits
   double arithmetic = 0;      // other additions, products, comparisons, roots ... of reals
   double transcendental = 0;  // exp, log, tanh, pow ...
   double bytes_read = 0;      // of values made outside that are read at least once, each once
@@ -28,6 +30,7 @@ Cost NodeCost(const Graph& graph, int node);
 enum class Which : std::uint8_t {
   kWritten,  // by the definitions as they are written
   kSure,     // without reads that indices or conditions out of data may spare, nor terms before or behind such places
+             // or where a mask out of data hides them
   kLeast,    // nor what some right implementation need not do: work on parameters alone, which can be done before;
              // windows that transforms make cheaper
 };

@@ -211,5 +211,64 @@ TEST(CostTest, TermsBetweenTwoPlacesOutOfDataAreOneResultsEach) {
   EXPECT_EQ(GraphCost(graph, Which::kLeast).flops(), 0);
 }
 
+TEST(CostTest, ExponentialsThatAMaskOfIndicesHidesAreNotCounted) {
+  const Graph graph = SmallGraph("fp32", "q f32 64x8, k f32 64x8, v f32 64x8", "y f32 64x8",
+                                 R"([{"op": "scaled_dot_product_attention", "args": {"query": "%q", "key": "%k",
+                                      "value": "%v", "is_causal": true}, "outputs": ["y"]}])");
+  EXPECT_LE(GraphCost(graph).transcendental, 2 * 64 * 65 / 2) << "at most one for the sum and one for the weight";
+  EXPECT_GE(GraphCost(graph).transcendental, 64 * 65 / 2);
+}
+
+// What only whole numbers out of data hide, as lengths do, may be all but one key: neither it nor its values are sure.
+TEST(CostTest, WhatLengthsOutOfDataHideIsNotSure) {
+  const Graph graph =
+      SmallGraph("torch", "q bf16 2x3x1x8, k bf16 2x3x64x8, v bf16 2x3x64x8, n i64 2x1x1x1", "y bf16 2x3x1x8",
+                 R"([{"op": "arange", "args": {"end": 64}, "outputs": ["j"]},
+          {"op": "lt.Tensor", "args": {"self": "%j", "other": "%n"}, "outputs": ["m"]},
+          {"op": "scaled_dot_product_attention", "args": {"query": "%q", "key": "%k", "value": "%v",
+           "attn_mask": "%m"}, "outputs": ["y"]}])");
+  EXPECT_GE(GraphCost(graph).bytes_read, 2 * 2 * 2 * 3 * 64 * 8);
+  EXPECT_EQ(GraphCost(graph).multiply_adds, 2 * 2 * 3 * 64 * 8);
+  for (const Which which : {Which::kSure, Which::kLeast}) {
+    const Cost cost = GraphCost(graph, which);
+    EXPECT_LE(cost.bytes_read, 2 * 2 * 3 * 8 + 16);
+    EXPECT_EQ(cost.multiply_adds, 0);
+    EXPECT_EQ(cost.transcendental, 0);
+    EXPECT_LE(cost.arithmetic, 2 * 3 * (64 + 1)) << "the largest of each row";
+  }
+}
+
+TEST(CostTest, ValuesOfKeysThatIndicesHideAreNotRead) {
+  const Graph graph = SmallGraph("torch", "q bf16 3x1x8, k bf16 3x64x8, v bf16 3x64x8", "y bf16 3x1x8",
+                                 R"([{"op": "arange", "args": {"end": 64}, "outputs": ["j"]},
+          {"op": "ge.Scalar", "args": {"self": "%j", "other": 48}, "outputs": ["m"]},
+          {"op": "scaled_dot_product_attention", "args": {"query": "%q", "key": "%k", "value": "%v",
+           "attn_mask": "%m"}, "outputs": ["y"]}])");
+  EXPECT_EQ(GraphCost(graph).bytes_read, 2 * (3 * 8 + 2 * 3 * 16 * 8));
+}
+
+// Activations are zero where they are; nobody leaves their products out.
+TEST(CostTest, WhatRealNumbersMakeZeroIsMultipliedForSure) {
+  const Graph graph = SmallGraph("fp32", "x f32 8x16, w f32 16x4", "y f32 8x4",
+                                 R"([{"op": "gt.Scalar", "args": {"self": "%x", "other": 0}, "outputs": ["c"]},
+           {"op": "where", "args": {"condition": "%c", "self": "%x", "other": 0.0}, "outputs": ["t"]},
+           {"op": "mm", "args": {"self": "%t", "mat2": "%w"}, "outputs": ["y"]}])");
+  EXPECT_EQ(GraphCost(graph, Which::kSure).multiply_adds, 8 * 16 * 4);
+  EXPECT_EQ(GraphCost(graph, Which::kSure).bytes_read, GraphCost(graph).bytes_read);
+}
+
+// A scale for a block of a row is multiplied into the row's elements before, or into the block's sum.
+TEST(CostTest, AScaleInsideOfASumIsNoProductOfEachTerm) {
+  const std::string scaled = R"([{"op": "_scaled_mm", "args": {"self": "%a", "mat2": "%b", "scale_a": "%p",
+      "scale_b": "%r", "out_dtype": "bf16"}, "outputs": ["y"]}])";
+  const Graph graph =
+      SmallGraph("torch", "a f8e4m3 64x256, b f8e4m3 256x128, p f32 64x2, r f32 2x1", "y bf16 64x128", scaled);
+  const Cost cost = GraphCost(graph);
+  EXPECT_EQ(cost.multiply_adds, 64 * 256 * 128);
+  EXPECT_EQ(cost.reals8, cost.multiply_adds);
+  EXPECT_LE(cost.arithmetic, 2 * 64 * 256 + 256 * 128);
+  EXPECT_EQ(GraphCost(graph, Which::kLeast).multiply_adds, cost.multiply_adds) << "blocks are no windows";
+}
+
 }  // namespace
 }  // namespace hone

@@ -1,7 +1,8 @@
 #include "analysis/hidden.h"
 
+#include <algorithm>
 #include <limits>
-#include <optional>
+#include <set>
 
 namespace hone {
 namespace {
@@ -17,7 +18,7 @@ class Seeker {
     if (--steps_ < 0) return;
     switch (e->kind) {
       case Expr::Kind::kLoad:
-        if (const auto element = ElementOf(*e)) Unless(*element, value, conditions);
+        if (const auto element = ElementOf(graph_, *e)) Unless(*element, value, conditions);
         return;
       case Expr::Kind::kCast: return Unless(e->operands[0], value, conditions);
       case Expr::Kind::kSelect:
@@ -41,7 +42,7 @@ class Seeker {
   Expr OfIndices(const Expr& expr) {
     return ReplaceLoads(expr, [&](const ExprNode& load) -> Expr {
       if (--steps_ < 0 || load.type == ScalarType::kReal) return {};
-      const auto element = ElementOf(load);
+      const auto element = ElementOf(graph_, load);
       if (!element) return {};
       const Expr written = OfIndices(*element);
       return HasLoad(written) ? Expr() : written;
@@ -53,7 +54,7 @@ class Seeker {
   bool Is(const Expr& e, double number) {
     if (e->kind == Expr::Kind::kCast) return Is(e->operands[0], number);
     if (e->kind != Expr::Kind::kLoad || --steps_ < 0) return ConstantNumber(e) == number;
-    const auto element = ElementOf(*e);
+    const auto element = ElementOf(graph_, *e);
     return element && Is(*element, number);
   }
 
@@ -65,43 +66,74 @@ class Seeker {
     if (both) Unless(e.operands[1], value, conditions);
   }
 
-  // What a load reads, as the stage that makes it says; nothing where it is made outside or step by step.
-  std::optional<Expr> ElementOf(const ExprNode& load) const {
-    const int made = graph_.buffers()[static_cast<std::size_t>(load.buffer)].stage;
-    if (made < 0) return std::nullopt;
-    const Stage& stage = graph_.stages()[static_cast<std::size_t>(made)];
-    if (stage.sequence >= 0) return std::nullopt;
-    if (stage.reshape_of >= 0) {
-      const Shape& from = graph_.buffers()[static_cast<std::size_t>(load.buffer)].shape;
-      const Shape& to = graph_.buffers()[static_cast<std::size_t>(stage.reshape_of)].shape;
-      if (from == to) return Load(stage.reshape_of, load.operands, load.type);
-      Expr flat(0);
-      for (std::size_t d = 0; d < from.size(); ++d) flat = flat * from[d] + load.operands[d];
-      std::vector<Expr> indices(to.size());
-      for (std::size_t d = to.size(); d-- > 0;) {
-        indices[d] = d == 0 ? flat : Apply(BinaryOp::kFloorMod, flat, to[d]);
-        flat = Apply(BinaryOp::kFloorDiv, flat, to[d]);
-      }
-      return Load(stage.reshape_of, std::move(indices), load.type);
-    }
-    return Substitute(stage.value, [&](const IndexVar& var) -> Expr {
-      for (std::size_t d = 0; d < stage.vars.size(); ++d) {
-        if (stage.vars[d].id == var.id) return load.operands[d];
-      }
-      return {};
-    });
-  }
-
   const Graph& graph_;
   int steps_ = 64;  // a chain of maps from a mask to weights has a dozen
 };
 
+// What an expression hangs on, of what is made outside.
+class Sources {
+ public:
+  explicit Sources(const Graph& graph) : graph_(graph) {}
+
+  void Add(const Expr& e) {
+    Visit(e, [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad) return;
+      const int made = graph_.buffers()[static_cast<std::size_t>(node.buffer)].stage;
+      if (made < 0) {
+        (node.type == ScalarType::kReal ? real : whole) = true;
+      } else if (seen_.insert(made).second) {
+        Add(graph_.stages()[static_cast<std::size_t>(made)].value);
+      }
+    });
+  }
+
+  bool whole = false, real = false;
+
+ private:
+  const Graph& graph_;
+  std::set<int> seen_;
+};
+
 }  // namespace
+
+std::optional<Expr> ElementOf(const Graph& graph, const ExprNode& load) {
+  const int made = graph.buffers()[static_cast<std::size_t>(load.buffer)].stage;
+  if (made < 0) return std::nullopt;
+  const Stage& stage = graph.stages()[static_cast<std::size_t>(made)];
+  if (stage.sequence >= 0) return std::nullopt;
+  if (stage.reshape_of >= 0) {
+    const Shape& from = graph.buffers()[static_cast<std::size_t>(load.buffer)].shape;
+    const Shape& to = graph.buffers()[static_cast<std::size_t>(stage.reshape_of)].shape;
+    if (from == to) return Load(stage.reshape_of, load.operands, load.type);
+    Expr flat(0);
+    for (std::size_t d = 0; d < from.size(); ++d) flat = flat * from[d] + load.operands[d];
+    std::vector<Expr> indices(to.size());
+    for (std::size_t d = to.size(); d-- > 0;) {
+      indices[d] = d == 0 ? flat : Apply(BinaryOp::kFloorMod, flat, to[d]);
+      flat = Apply(BinaryOp::kFloorDiv, flat, to[d]);
+    }
+    return Load(stage.reshape_of, std::move(indices), load.type);
+  }
+  return Substitute(stage.value, [&](const IndexVar& var) -> Expr {
+    for (std::size_t d = 0; d < stage.vars.size(); ++d) {
+      if (stage.vars[d].id == var.id) return load.operands[d];
+    }
+    return {};
+  });
+}
 
 std::vector<Expr> ZeroUnless(const Graph& graph, const Expr& expr) {
   std::vector<Expr> conditions;
   Seeker(graph).Unless(expr, 0, conditions);
   return conditions;
+}
+
+bool IsOfPlacesOutOfData(const Graph& graph, const std::vector<Expr>& conditions) {
+  return std::any_of(conditions.begin(), conditions.end(), [&](const Expr& condition) {
+    Sources sources(graph);
+    sources.Add(condition);
+    return sources.whole && !sources.real;
+  });
 }
 
 Expr OfIndices(const Graph& graph, const Expr& expr) { return Seeker(graph).OfIndices(expr); }

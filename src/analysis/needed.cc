@@ -19,7 +19,7 @@ struct Path {
 };
 class Paths {
  public:
-  explicit Paths(const Expr& value) { Walk(value, std::make_shared<Path>()); }
+  Paths(const Graph& graph, const Expr& value) : graph_(graph) { Walk(value, std::make_shared<Path>()); }
   const Path& Of(const ExprNode& node) const { return *paths_.at(&node); }
 
  private:
@@ -28,6 +28,20 @@ class Paths {
     if (known == path || (known && known->conditions.empty() && !known->by_data)) return;
     if (known) path = std::make_shared<Path>();
     known = path;
+    if (IsSumOfProducts(*e)) {
+      // A factor need not be known where the other one is zero.
+      const std::vector<Expr>& factors = e->operands[0]->operands;
+      for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+        auto further = std::make_shared<Path>(*path);
+        const std::vector<Expr> conditions = ZeroUnless(graph_, factors[1 - side]);
+        further->by_data = further->by_data || IsOfPlacesOutOfData(graph_, conditions);
+        for (const Expr& condition : conditions) {
+          if (!HasLoad(condition)) further->conditions.push_back(condition);
+        }
+        Walk(factors[side], further);
+      }
+      return;
+    }
     if (e->kind != Expr::Kind::kSelect) {
       for (const Expr& operand : e->operands) Walk(operand, path);
       return;
@@ -43,6 +57,12 @@ class Paths {
       Walk(e->operands[side], further);
     }
   }
+
+  static bool IsSumOfProducts(const ExprNode& e) {
+    return e.kind == Expr::Kind::kReduce && e.reduce == ReduceOp::kSum && IsBinary(e.operands[0], BinaryOp::kMul);
+  }
+
+  const Graph& graph_;
   std::unordered_map<const ExprNode*, std::shared_ptr<const Path>> paths_;
 };
 
@@ -168,7 +188,7 @@ void Part::Add(const Part& other) {
 std::map<int, Part> PartsRead(const Graph& graph, const Stage& stage, const Part& made, Which which) {
   std::map<int, Part> parts;
   const Expr value = OfIndices(graph, stage.value);
-  const Paths paths(value);
+  const Paths paths(graph, value);
   Visit(value, [&](const ExprNode& node) {
     if (node.kind != Expr::Kind::kLoad || made.share <= 0) return;
     std::map<int, std::int64_t> vars;

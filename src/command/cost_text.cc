@@ -18,6 +18,7 @@ std::string CountText(double value) {
 
 nlohmann::json ToDocument(const Cost& cost) {
   return {{"flops", cost.flops()},         {"multiply_adds", cost.multiply_adds},
+          {"wholes8", cost.wholes8},       {"reals8", cost.reals8},
           {"arithmetic", cost.arithmetic}, {"transcendental", cost.transcendental},
           {"bytes_read", cost.bytes_read}, {"bytes_written", cost.bytes_written}};
 }

@@ -30,7 +30,12 @@ void FasterThanBound(const JudgedAttempt& best, const Bound& bound, std::vector<
 }
 
 void WorkLeftOut(const JudgedAttempt& best, const Bound& bound, std::vector<Caught>& caught) {
-  const double saved = bound.terms.saved_flops, peak = bound.terms.arithmetic.per_second;
+  const BoundTerms& terms = bound.terms;
+  const double saved = terms.saved_flops;
+  double peak = terms.arithmetic.per_second;  // or that of faster units, which may do all of it
+  for (const auto* narrow : {&terms.wholes8, &terms.reals8}) {
+    if (narrow->flops > 0) peak = std::max(peak, narrow->at.per_second);
+  }
   if (best.number == 0 || !best.evaluation->timing || saved <= 0 || peak <= 0) return;
   const double written = bound.flops + saved, written_us = written / peak * 1e6;
   const double warm = best.evaluation->timing->LikelyUs();

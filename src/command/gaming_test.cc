@@ -71,6 +71,8 @@ TEST(GamingTest, WorkThatThePlanDoesNotDoIsNamed) {
       << said;
   const Evaluation slow = Accepted(150, 160);
   EXPECT_TRUE(CallByName({{2, &slow}}, {2, &slow}, bound, nlohmann::json::array()).empty()) << "it may do it all";
+  bound.terms.wholes8 = {1e6, {1e13, "whole numbers of 8 bits", ""}};  // all of it: 10 us
+  EXPECT_TRUE(CallByName({{2, &best}}, {2, &best}, bound, nlohmann::json::array()).empty()) << "in faster units";
 }
 
 TEST(GamingTest, PrecisionBelowTheContractIsNamedWithItsBits) {

@@ -81,7 +81,8 @@ Roofline RooflineOf(std::span<const Profile> profiles, const DeviceModel& device
   };
   if (device.kind == DeviceKind::kCuda) {
     for (const auto& [type, flops] : known.matmul_flops) {
-      if (type != "f32" && type != "f64") add(type, flops);
+      // No point says whether its products are of 8 bits: most are not.
+      if (type != "f32" && type != "f64" && type != "i8" && type != "f8") add(type, flops);
     }
     add("f32", known.vector_flops_f32);
   } else {

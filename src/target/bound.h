@@ -20,6 +20,11 @@ struct UsedCeiling {
 
 // What a bound was computed from.
 struct BoundTerms {
+  // What faster units make than those of `arithmetic`: products of numbers of 8 bits, as far as they are counted.
+  struct Narrow {
+    double flops = 0;
+    UsedCeiling at;
+  };
   Cost cost;               // of all that the outputs need, as it is written; bytes that are read twice not in it
   double read_again = 0;   // bytes that no memory near the arithmetic keeps (analysis/reread.h)
   double kept_bytes = 0;   // that it keeps at most
@@ -27,6 +32,7 @@ struct BoundTerms {
   double spared_bytes = 0, spared_flops = 0;  // that data may make unnecessary
   double copied_bytes = 0;                    // read and written at the pace of a copy; the others only read
   UsedCeiling copy, read, arithmetic;
+  Narrow wholes8, reals8;
   double least_bytes = 0, least_flops = 0;  // of least_us
 };
 
@@ -39,8 +45,8 @@ struct Bound {
                            // arithmetic can keep until it is needed again (analysis/reread.h)
   double flops = 0;        // a fused multiply-add is 2, a transcendental function kTranscendentalFlops
   double bytes_us = 0;     // at the bandwidth of a working set of all inputs and outputs
-  double flops_us = 0;     // at the multiply-add ceiling of the least exact units that the contract allows; 0 where
-                           // that was not measured
+  double flops_us = 0;     // at the multiply-add ceiling of the least exact units that the contract allows, products of
+                           // 8 bits at those of theirs; 0 where that was not measured
   std::string limited_by;  // "memory", "arithmetic", or "unknown" when there is no bound
   std::string why;         // the terms in a sentence or two, for people
   bool datasheet = false;  // by the ceilings that the device's maker states: nothing was measured

@@ -81,6 +81,76 @@ TEST(BoundTest, OnADeviceTheContractSaysWhichTensorCoresMayBeUsed) {
   EXPECT_DOUBLE_EQ(SpeedOfLight(convolution, device).flops_us, 1.28 / 1.5);
 }
 
+// Spelled in f32, scaled by rows: 100 x 100 x 100 products of whole numbers.
+Graph ProductOfWholes(const std::string& contract) {
+  return SmallGraph(contract, "a i8 100x100, b i8 100x100, s f32 100x1", "y f32 100x100",
+                    R"([{"op": "_to_copy", "args": {"self": "%a", "dtype": "f32"}, "outputs": ["f"]},
+                        {"op": "mul.Tensor", "args": {"self": "%f", "other": "%s"}, "outputs": ["x"]},
+                        {"op": "_to_copy", "args": {"self": "%b", "dtype": "f32"}, "outputs": ["w"]},
+                        {"op": "mm", "args": {"self": "%x", "mat2": "%w"}, "outputs": ["y"]}])");
+}
+
+TEST(BoundTest, ProductsOfEightBitsGoAtThePaceOfTheirUnits) {
+  DeviceModel device = SlowMachine();
+  device.kind = DeviceKind::kCuda;
+  device.ceilings.matmul_flops = {{"bf16", 4e9}, {"i8", 1e10}, {"f8", 5e9}};
+  for (const char* contract : {"torch", "fp32", "bf16", "fp64"}) {
+    const Bound bound = SpeedOfLight(ProductOfWholes(contract), device);
+    EXPECT_DOUBLE_EQ(bound.terms.wholes8.flops, 2e6) << contract;
+    EXPECT_DOUBLE_EQ(bound.flops_us, 200) << contract << ": scales are multiplied meanwhile";
+    EXPECT_DOUBLE_EQ(bound.sure_us, bound.us);
+    EXPECT_DOUBLE_EQ(bound.least_us, bound.bytes_us) << "which is more than a sixth of that";
+    EXPECT_NE(bound.why.find("whole numbers of 8 bits"), std::string::npos) << bound.why;
+  }
+  EXPECT_DOUBLE_EQ(
+      TimeAlone(NodeCost(ProductOfWholes("torch"), 3), SpeedOfLight(ProductOfWholes("torch"), device), device).flops_us,
+      200);
+  const auto reals = [&](const std::string& contract) {
+    return SpeedOfLight(SmallGraph(contract, "a f8e4m3 100x100, b f8e4m3 100x100, p f32 1x1", "y bf16 100x100",
+                                   R"([{"op": "_scaled_mm", "args": {"self": "%a", "mat2": "%b", "scale_a": "%p",
+                                        "scale_b": "%p", "out_dtype": "bf16"}, "outputs": ["y"]}])"),
+                        device)
+        .terms;
+  };
+  EXPECT_DOUBLE_EQ(reals("torch").reals8.flops, 2e6);
+  EXPECT_EQ(reals("torch").reals8.at.from, "matmul_flops.f8");
+  EXPECT_EQ(reals("fp32").reals8.at.from, "matmul_flops.bf16") << "exact in halves, summed in f32";
+}
+
+TEST(BoundTest, WhereProductsOfEightBitsWereNotMeasuredTheyAreManyTimesThoseOfHalves) {
+  DeviceModel device = SlowMachine();
+  device.kind = DeviceKind::kCuda;
+  device.ceilings.matmul_flops = {{"bf16", 4e9}};
+  const auto wholes = [&] { return SpeedOfLight(ProductOfWholes("torch"), device).terms.wholes8.at; };
+  EXPECT_DOUBLE_EQ(wholes().per_second, 8e9);
+  EXPECT_EQ(wholes().from, "2 x matmul_flops.bf16");
+  device.processor = "NVIDIA GeForce RTX 4090";
+  EXPECT_DOUBLE_EQ(wholes().per_second, 16e9);
+  device = SlowMachine();
+  EXPECT_EQ(wholes().from, "32 x fma_flops_f32");
+  device.ceilings.matmul_flops = {{"bf16", 1e9}};
+  EXPECT_EQ(wholes().from, "4 x fma_flops_f32");
+  device.ceilings.matmul_flops = {{"bf16", 4e9}};
+  EXPECT_EQ(wholes().from, "2 x matmul_flops.bf16");
+}
+
+// With one key each it may be 100 times as fast as with all of them.
+TEST(BoundTest, NobodyIsRefusedForWhatLengthsOutOfDataSpare) {
+  const Graph graph =
+      SmallGraph("torch", "q bf16 2x3x1x8, k bf16 2x3x1000x8, v bf16 2x3x1000x8, n i64 2x1x1x1", "y bf16 2x3x1x8",
+                 R"([{"op": "arange", "args": {"end": 1000}, "outputs": ["j"]},
+          {"op": "lt.Tensor", "args": {"self": "%j", "other": "%n"}, "outputs": ["m"]},
+          {"op": "scaled_dot_product_attention", "args": {"query": "%q", "key": "%k", "value": "%v",
+           "attn_mask": "%m"}, "outputs": ["y"]}])");
+  DeviceModel device = SlowMachine();
+  device.kind = DeviceKind::kCuda;
+  device.ceilings.matmul_flops = {{"bf16", 4e9}};
+  const Bound bound = SpeedOfLight(graph, device);
+  EXPECT_GT(bound.us, 95);
+  EXPECT_LT(bound.sure_us, 0.03 * bound.us);
+  EXPECT_LT(bound.least_us, 0.03 * bound.us);
+}
+
 TEST(BoundTest, WhatUnitsForHalvesReachOnAProcessorIsNotKnownUnlessMeasured) {
   const std::string product = R"([{"op": "mm", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["y"]}])";
   const Bound bound =

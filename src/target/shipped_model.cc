@@ -32,6 +32,8 @@ DeviceModel Filled(const ShippedModel& shipped) {
                            {"tf32", shipped.tf32},
                            {"f32", shipped.vector_f32},
                            {"f64", shipped.f64}};
+  if (shipped.f8 > 0) ceilings.matmul_flops["f8"] = shipped.f8;
+  if (shipped.i8 > 0) ceilings.matmul_flops["i8"] = shipped.i8;
   ceilings.vector_flops_f32 = shipped.vector_f32;
   ceilings.fma_flops_f32 = SinglePrecisionCeiling(shipped.vector_f32, shipped.f16);
   ceilings.fma_flops_f64 = shipped.f64;

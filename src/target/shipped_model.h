@@ -24,6 +24,7 @@ struct ShippedModel {
   double memory_bytes_per_second = 0;
   // FLOP/s, dense, of the tensor cores with sums in f32 and of the ordinary units, at the boost clock.
   double f16 = 0, tf32 = 0, f64 = 0, vector_f32 = 0;
+  double f8 = 0, i8 = 0;  // of the tensor cores, with sums in f32 and in i32; 0: it has none for these
 };
 
 std::span<const ShippedModel* const> AllShippedModels();

@@ -33,6 +33,8 @@ TEST(ShippedModelTest, EveryOneIsCompleteAndFoundByItsKey) {
     EXPECT_GT(device->ceilings.fma_flops_f64, 1e12);
     EXPECT_GE(device->ceilings.fma_flops_f32, device->ceilings.vector_flops_f32);
     EXPECT_GE(device->ceilings.matmul_flops.at("f16"), device->ceilings.matmul_flops.at("tf32"));
+    EXPECT_GE(device->ceilings.matmul_flops.at("i8"), 1.99 * device->ceilings.matmul_flops.at("f16"));
+    EXPECT_EQ(device->ceilings.matmul_flops.count("f8"), device->arch == "sm_80" ? 0 : 1);
     EXPECT_TRUE(device->ceilings.measured_on.empty());
     // The ordinary units make 128 multiply-adds a clock and multiprocessor, of sm_80 64.
     const double clocks = device->multiprocessors * (device->clock_mhz * 1e6) * (device->arch == "sm_80" ? 64 : 128);

@@ -82,6 +82,8 @@ Json ToDocument(const Bound& bound, const std::vector<Row>& rows, const DeviceMo
             {"us", bound.bytes_us}}},
           {"flops",
            {{"multiply_adds", terms.cost.multiply_adds},
+            {"wholes8", terms.wholes8.flops},
+            {"reals8", terms.reals8.flops},
             {"arithmetic", terms.cost.arithmetic},
             {"transcendental", terms.cost.transcendental},
             {"each_transcendental", kTranscendentalFlops},
@@ -93,6 +95,8 @@ Json ToDocument(const Bound& bound, const std::vector<Row>& rows, const DeviceMo
             {"measured_on", device.ceilings.measured_on},
             {"copying", ToDocument(terms.copy)},
             {"reading", ToDocument(terms.read)},
+            {"wholes8", ToDocument(terms.wholes8.at)},
+            {"reals8", ToDocument(terms.reals8.at)},
             {"arithmetic", ToDocument(terms.arithmetic)}}},
           {"bound", ToDocument(bound)},
           {"least", {{"us", bound.least_us}, {"bytes", terms.least_bytes}, {"flops", terms.least_flops}}},
@@ -144,7 +148,11 @@ std::string Text(const Bound& bound, const std::vector<Row>& rows, const Problem
   line("  transcendental", terms.cost.transcendental, "", fmt::format("{} FLOP each", kTranscendentalFlops));
   if (terms.saved_flops > 0)
     line("  saved by algebra", terms.saved_flops, "FLOP", "in the cheapest order of summation");
-  line("  counted", bound.flops, "FLOP", "at " + Rate(terms.arithmetic, "FLOP"));
+  for (const BoundTerms::Narrow* narrow : {&terms.wholes8, &terms.reals8}) {
+    if (narrow->flops > 0) line("  of 8 bits", narrow->flops, "FLOP", "at " + Rate(narrow->at, "FLOP"));
+  }
+  const double wide = bound.flops - terms.wholes8.flops - terms.reals8.flops;
+  line(wide < bound.flops ? "  others" : "  counted", wide, "FLOP", "at " + Rate(terms.arithmetic, "FLOP"));
   text += fmt::format("{:<22} {:>10}\n\n", "  time", TimeText(bound.flops_us));
   if (bound.us > 0) {
     text += fmt::format("bound      {}: {} takes longer\n", TimeText(bound.us), bound.limited_by);
@@ -190,13 +198,16 @@ HONE_ROW(Verb){
     .positionals = kPositionals,
     .options = kOptions,
     .json =
-        "name, identity, contract, processor, operators[]: node, op, flops, multiply_adds, arithmetic, transcendental, "
+        "name, identity, contract, processor, operators[]: node, op, flops, multiply_adds, "
+        "wholes8 and reals8 (of these, products of whole numbers and of reals of 8 bits), arithmetic, transcendental, "
         "bytes_read, bytes_written, bytes_us, flops_us, limited_by (memory, arithmetic, unknown, nothing); "
         "operators_alone_us; "
-        "bytes: read, read_again, written, copied, only_read (bytes), us; flops: multiply_adds, arithmetic, "
-        "transcendental, each_transcendental, saved, counted, us; ceilings: source (measured, datasheet, none), "
-        "measured_on, copying, reading, arithmetic (each null where it is not known): per_second, of, from; bound: as "
-        "of `hone graph`, null where there is none; least: us (who is faster is refused), bytes, flops; "
+        "bytes: read, read_again, written, copied, only_read (bytes), us; flops: multiply_adds, "
+        "wholes8 and reals8 (FLOP that units for these make), arithmetic, transcendental, each_transcendental, saved, "
+        "counted, us; ceilings: source (measured, datasheet, none), "
+        "measured_on, copying, reading, wholes8, reals8, arithmetic (each null where it is not known): per_second, of, "
+        "from; bound: as of `hone graph`, null where there is none; least: us (who is faster is refused), bytes, "
+        "flops; "
         "not_vouched_for[]",
     .run = RunBound,
 };

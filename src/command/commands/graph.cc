@@ -124,7 +124,8 @@ HONE_ROW(Verb){
     .json =
         "name, identity, contract, nodes[]: op, results[] (name, dtype, shape), flops (multiply-adds count 2), "
         "multiply_adds,\n"
-        "arithmetic, transcendental, bytes_read, bytes_written; total: the same; bound (null where there is none, as "
+        "wholes8 and reals8 (of these, products of whole numbers and of reals of 8 bits), arithmetic, transcendental,\n"
+        "bytes_read, bytes_written; total: the same; bound (null where there is none, as "
         "without calibration): us, sure_us (without what data may spare), least_us (who is faster is refused), bytes,\n"
         "flops, bytes_us, flops_us, limited_by, ceilings (measured or datasheet), why; flags[]: kind, sentence, "
         "reason, and "

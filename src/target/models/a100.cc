@@ -14,6 +14,7 @@ HONE_ROW(ShippedModel){.key = "a100",
                        .f16 = 312e12,
                        .tf32 = 156e12,
                        .f64 = 19.5e12,
-                       .vector_f32 = 19.5e12};
+                       .vector_f32 = 19.5e12,
+                       .i8 = 624e12};
 
 }  // namespace hone::model_a100

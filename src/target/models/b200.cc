@@ -14,6 +14,8 @@ HONE_ROW(ShippedModel){.key = "b200",
                        .f16 = 2250e12,
                        .tf32 = 1125e12,
                        .f64 = 40e12,
-                       .vector_f32 = 80e12};
+                       .vector_f32 = 80e12,
+                       .f8 = 4500e12,
+                       .i8 = 4500e12};
 
 }  // namespace hone::model_b200

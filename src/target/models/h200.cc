@@ -14,6 +14,8 @@ HONE_ROW(ShippedModel){.key = "h200",
                        .f16 = 989.4e12,
                        .tf32 = 494.7e12,
                        .f64 = 66.9e12,
-                       .vector_f32 = 66.9e12};
+                       .vector_f32 = 66.9e12,
+                       .f8 = 1978.9e12,
+                       .i8 = 1978.9e12};
 
 }  // namespace hone::model_h200

@@ -14,6 +14,8 @@ HONE_ROW(ShippedModel){.key = "l40s",
                        .f16 = 362e12,
                        .tf32 = 183e12,
                        .f64 = 1.43e12,
-                       .vector_f32 = 91.6e12};
+                       .vector_f32 = 91.6e12,
+                       .f8 = 733e12,
+                       .i8 = 733e12};
 
 }  // namespace hone::model_l40s

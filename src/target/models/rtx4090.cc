@@ -14,6 +14,8 @@ HONE_ROW(ShippedModel){.key = "rtx4090",
                        .f16 = 165.2e12,
                        .tf32 = 82.6e12,
                        .f64 = 1.29e12,
-                       .vector_f32 = 82.6e12};
+                       .vector_f32 = 82.6e12,
+                       .f8 = 330.3e12,
+                       .i8 = 660.6e12};
 
 }  // namespace hone::model_rtx4090

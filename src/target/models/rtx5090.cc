@@ -14,6 +14,8 @@ HONE_ROW(ShippedModel){.key = "rtx5090",
                        .f16 = 209.5e12,
                        .tf32 = 104.8e12,
                        .f64 = 1.64e12,
-                       .vector_f32 = 104.8e12};
+                       .vector_f32 = 104.8e12,
+                       .f8 = 419e12,
+                       .i8 = 838e12};
 
 }  // namespace hone::model_rtx5090
