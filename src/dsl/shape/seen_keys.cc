@@ -15,25 +15,27 @@ class Limits {
  public:
   Limits(const Kernel& kernel, std::size_t batches) : kernel_(kernel), batches_(batches) {}
 
-  // What a score shows: of choices, of addends and of what is scaled.
-  void Read(const Expr& score) {
+  // What a score shows: of choices, of addends and of what is scaled, together by `scale`.
+  void Read(const Expr& score, double scale = 1) {
     switch (score->kind) {
-      case Expr::Kind::kCast: return Read(score->operands[0]);
+      case Expr::Kind::kCast: return Read(score->operands[0], scale);
       case Expr::Kind::kSelect:
         for (const std::size_t hidden : {std::size_t{1}, std::size_t{2}}) {
           const auto number = ConstantNumber(score->operands[hidden]);
-          if (!number || *number > kNoScore) continue;
+          if (!number || *number * scale > kNoScore) continue;
           seen.or_all |= *number != -INFINITY;
-          whole_ = Add(score->operands[0], hidden == 2) && choices_++ == 0;
-          return Read(score->operands[3 - hidden]);
+          ++choices_;
+          whole_ = Add(score->operands[0], hidden == 2);
+          return Read(score->operands[3 - hidden], scale);
         }
         return;
       case Expr::Kind::kBinary:
         if (score->binary == BinaryOp::kAdd)
-          for (const Expr& addend : score->operands) Read(addend);
-        if ((score->binary == BinaryOp::kMul || score->binary == BinaryOp::kDiv) &&
-            ConstantNumber(score->operands[1]).value_or(0) > 0)
-          Read(score->operands[0]);
+          for (const Expr& addend : score->operands) Read(addend, scale);
+        if (score->binary == BinaryOp::kMul || score->binary == BinaryOp::kDiv) {
+          const double by = ConstantNumber(score->operands[1]).value_or(0);
+          if (by > 0) Read(score->operands[0], score->binary == BinaryOp::kMul ? scale * by : scale / by);
+        }
         return;
       default: return;
     }
@@ -121,8 +123,8 @@ class Limits {
 
   const Kernel& kernel_;
   const std::size_t batches_;
-  int choices_ = 0;
-  bool whole_ = false;  // what the first of them says
+  int choices_ = 0;     // that hide keys, whatever else they say
+  bool whole_ = false;  // the last of them says no more than limits do
 };
 
 }  // namespace

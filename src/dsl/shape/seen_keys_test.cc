@@ -63,6 +63,7 @@ TEST_F(SeenKeysTest, WhatOtherIndicesAndDataSayIsNoLimit) {
   EXPECT_EQ(Seen("select(key() < 2 * query(), it, -inf)"), "");
   EXPECT_EQ(Seen("select(or(key() < l, p > 3), it, -inf)"), "");
   EXPECT_EQ(Seen("select(key() < l, it, 0.0)"), "");
+  EXPECT_EQ(Seen("select(key() < l, it, -1e30) / 1e30"), "");
   EXPECT_EQ(Seen("select(key() < h, it, -inf)"), "end h; ");
   EXPECT_EQ(Seen("select(key() < h, it, -inf)", 1), "");  // heads that share keys
 }
@@ -74,6 +75,8 @@ TEST_F(SeenKeysTest, WhereANumberHidesAllKeysAllCount) {
   EXPECT_EQ(Seen("select(key() <= query(), it, -1e38)"), "");
   EXPECT_EQ(Seen("select(key() < l, it + m, -1e38)"), "");
   EXPECT_EQ(Seen("select(key() < l, select(key() > 3, it, -inf), -1e38)"), "");
+  EXPECT_EQ(Seen("select(p > 3, select(key() < l, it, -1e38), -1e38)"), "");
+  EXPECT_EQ(Seen("select(key() < l, it, -1e38) + select(p > 3, 0, -1e38)"), "");
   EXPECT_EQ(Seen("select(key() < l, it, -1e38)", 2, "by {causal: 1}"), "");
 }
 
