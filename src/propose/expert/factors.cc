@@ -1,5 +1,6 @@
 // Products one of whose factors a number scaled before, as queries are before they meet their keys: the number goes
 // behind the sum, and nothing is written for it.
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -10,14 +11,18 @@
 namespace hone::expert {
 namespace {
 
-// x of x * c and x / c, and the number that it is scaled by; what overflows with that behind the sum does so before.
-std::optional<std::pair<Expr, Expr>> ScaledByNumber(const Expr& e) {
+// x of x * c and x / c, and the number that it is scaled by, where it is kept as `type`. Behind a sum, which has 32
+// bits, a number overflows no earlier than before it. What a type does not hold is something else, though: whole
+// numbers wrap, and reals of few bits end soon.
+std::optional<std::pair<Expr, Expr>> ScaledByNumber(const Expr& e, DType type) {
   constexpr double kMost = 1024;
+  if (!IsFloat(type) || Bytes(type) == 1) return std::nullopt;
   for (const BinaryOp op : {BinaryOp::kMul, BinaryOp::kDiv}) {
     if (!IsBinary(e, op) || e->operands[1]->kind != Expr::Kind::kConst || e->operands[0]->kind != Expr::Kind::kLoad)
       continue;
     const double number = std::abs(NumberOf(*e->operands[1]));
     if (number < 1 / kMost || number == 1 || number > kMost) continue;
+    if (type == DType::kF16 && (number > 1) == (op == BinaryOp::kMul)) continue;
     const Expr it = Value(kIt, ScalarType::kReal);
     return std::pair(e->operands[0], op == BinaryOp::kMul ? it * e->operands[1] : it / e->operands[1]);
   }
@@ -36,9 +41,11 @@ std::optional<WithWeights> WithNumbersBehind(const Memory& memory, const Piece& 
   for (Expr& factor : factors) {
     const Piece* before = factor->kind == Expr::Kind::kLoad ? map(memory.Root(factor->buffer)) : nullptr;
     const auto element = before != nullptr ? ElementAt(memory, *before, *factor) : std::nullopt;
-    const auto scaled = element ? ScaledByNumber(*element) : std::nullopt;
+    const DType type =
+        before != nullptr ? memory.graph().buffers()[static_cast<std::size_t>(before->buffer)].dtype : DType::kF32;
+    const auto scaled = element ? ScaledByNumber(*element, type) : std::nullopt;
     if (!scaled) continue;
-    made.maps.push_back(before->buffer);
+    if (std::ranges::find(made.maps, before->buffer) == made.maps.end()) made.maps.push_back(before->buffer);
     factor = scaled->first;
     behind = ReplaceValue(scaled->second, kIt, behind);
   }
