@@ -34,7 +34,7 @@ std::optional<Piece> Fuser::Inlined(std::size_t map_at, const Piece& reader) con
     });
     if (after.get() == expr.get()) return;
     fits &= TreeSize(after) <= kLongestExpression;
-    if (fits) expr = Simplify(WithSigns(after));
+    if (fits) expr = Simplify(WithoutWraps(memory_, WithSigns(after)));
   });
   return fits ? std::optional(std::move(changed)) : std::nullopt;
 }
@@ -431,8 +431,9 @@ void Fuser::FuseEpilogue(std::size_t producer_at, std::size_t map_at) {
   }
   if (!element) return;
   Expr& end = fused.fold ? fused.fold->finish : fused.value;
+  const Expr made = AsKept(memory_, fused.buffer, end);
   end = ReplaceLoads(*element,
-                     [&](const ExprNode& load) { return memory_.Root(load.buffer) == fused.buffer ? end : Expr(); });
+                     [&](const ExprNode& load) { return memory_.Root(load.buffer) == fused.buffer ? made : Expr(); });
   if (TreeSize(end) > kLongestExpression) return;
   fused.buffer = map.buffer;
   Kill(producer_at);

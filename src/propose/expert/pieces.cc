@@ -246,7 +246,7 @@ std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Affi
     const Piece& form = merge ? merged : map;
     const auto indices = Unflatten(position, vars, Extents(form.space));
     if (!indices) continue;
-    const Expr element = Substitute(form.value, [&](const IndexVar& var) -> Expr {
+    const Expr element = Substitute(AsKept(memory, map.buffer, form.value), [&](const IndexVar& var) -> Expr {
       for (std::size_t d = 0; d < form.space.size(); ++d) {
         if (form.space[d].id == var.id) return ToExpr((*indices)[d], vars);
       }
@@ -269,7 +269,7 @@ std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Expr
       indices.push_back(load.operands[d]);
     }
     if (extents == Extents(map.space)) {
-      return Substitute(map.value, [&](const IndexVar& var) -> Expr {
+      return Substitute(AsKept(memory, map.buffer, map.value), [&](const IndexVar& var) -> Expr {
         for (std::size_t d = 0; d < map.space.size(); ++d) {
           if (map.space[d].id == var.id) return indices[d];
         }
@@ -287,7 +287,7 @@ std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Expr
   if (const auto position = memory.Position(load)) return ElementAt(memory, map, *position, vars);
   const auto indices = InDimensions(load.operands, seen, Extents(map.space), vars);
   if (!indices) return std::nullopt;
-  return Substitute(map.value, [&](const IndexVar& var) -> Expr {
+  return Substitute(AsKept(memory, map.buffer, map.value), [&](const IndexVar& var) -> Expr {
     for (std::size_t d = 0; d < map.space.size(); ++d) {
       if (map.space[d].id == var.id) return (*indices)[d];
     }

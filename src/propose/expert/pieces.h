@@ -126,6 +126,10 @@ bool IsWindow(const Piece& piece);
 // Whether each element is in one fold alone, as one of a row of groups.
 bool IsOneWindowOfEach(const Piece& piece);
 
+// The value as who reads the buffer finds it: whole numbers of 8 or 16 bits wrap around.
+Expr AsKept(const Memory& memory, int buffer, const Expr& value);
+// Without those that what is known by now of their operands makes needless.
+Expr WithoutWraps(const Memory& memory, const Expr& expr);
 // The map's element at the place of the load, in the reader's indices; nothing if that needs a division.
 std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const ExprNode& load);
 // Likewise at a row-major position.

@@ -340,7 +340,8 @@ class ProgramWriter {
     // As PyTorch does: what reads it has half as much to read, and a product of halves is one product, as one of whole
     // numbers of 8 bits is.
     const DType dtype = memory_.KeptAs(buffer);
-    if (IsSmallFloat(dtype) || dtype == DType::kI8 || dtype == DType::kU8) made.target_type = dtype;
+    if (IsSmallFloat(dtype) || dtype == DType::kI8 || dtype == DType::kU8 || dtype == DType::kI16)
+      made.target_type = dtype;
     return false;
   }
   static const Shape& ShapeOf(const Statement& statement) { return statement.target_shape; }
