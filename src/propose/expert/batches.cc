@@ -48,7 +48,7 @@ std::optional<Piece> WithBatchesApart(const Memory& memory, const Piece& product
 std::optional<Piece> WithBatchesOf(const Memory& memory, const Piece& map, const Piece& product) {
   const auto loads = memory.Loads(product.fold->body);
   const auto read = std::find_if(loads.begin(), loads.end(), [&](const auto& l) { return l.buffer == map.buffer; });
-  if (read == loads.end()) return std::nullopt;
+  if (read == loads.end() || !read->position) return std::nullopt;
   return WithBatchesApart(memory, product, *read->position, DenseStrides(Extents(map.space)));
 }
 
