@@ -30,6 +30,10 @@ namespace {
 // for two of which one does, as of a tile of 256 columns.
 constexpr int kProducerRegisters = 56, kConsumerRegisters = 224, kOneConsumerRegisters = 200,
               kAloneConsumerRegisters = 240;
+constexpr int kProducerBesideTwoSums = 40, kTwoSumsRegisters = 232;
+// Of two sums, and of those that are scaled: 4096 x 11008 x 4096 takes 292 us with four and 295 with eight, 4096 x 7168
+// x 2048 with scales of blocks 124 and 122 (docs/measured/cuda_8bit.md).
+constexpr int kStepsInLine = 4, kScaledInLine = 8;
 // Tiles of rows that blocks go through together, so that what they read of B stays in L2. Where both operands are so
 // small that they stay there anyway, what is written counts: then blocks go along the rows of the result.
 constexpr std::int64_t kRowGroup = 8;
@@ -303,7 +307,7 @@ class TensorEmitter {
   // The producer, one thread: fills stage after stage as they become free.
   void Produce() {
     const std::int64_t parts = TensorParts(settings_);
-    out_.Line(fmt::format("GiveRegisters<{}>();", kProducerRegisters));
+    out_.Line(fmt::format("GiveRegisters<{}>();", TwoSums() ? kProducerBesideTwoSums : kProducerRegisters));
     out_.Open("if (thread == 0)");
     out_.Line("FetchMap(&a_map);");
     for (std::int64_t p = 0; p < settings_.products; ++p) out_.Line(fmt::format("FetchMap(&{});", Right("b_map", p)));
@@ -373,9 +377,10 @@ class TensorEmitter {
   void Consume() {
     const std::int64_t width = TensorWidth(settings_);
     const std::string& index = text_.index;
-    out_.Line(fmt::format("TakeRegisters<{}>();", TensorConsumers(settings_) > 1 ? kConsumerRegisters
-                                                  : width == 256                 ? kAloneConsumerRegisters
-                                                                                 : kOneConsumerRegisters));
+    out_.Line(fmt::format("TakeRegisters<{}>();", TwoSums()                        ? kTwoSumsRegisters
+                                                  : TensorConsumers(settings_) > 1 ? kConsumerRegisters
+                                                  : width == 256                   ? kAloneConsumerRegisters
+                                                                                   : kOneConsumerRegisters));
     OpenTileEnd(out_, settings_);
     if (TakesTurns() || settings_.turns) out_.Line("if (warpgroup == 1) GiveTurn(0);");
     if (settings_.turns) out_.Line("int turn = 1;");
@@ -394,6 +399,7 @@ class TensorEmitter {
     const std::vector<std::string> batches = text_.OpenBatches("batch", -1);
     out_.Line(fmt::format("const {} row0 = m0{} + thread / 32 * 16;", index, RowsBefore()));
     out_.Line("const int column = thread % 4 * 2;");
+    if (TwoSums()) return PromoteAhead(batches);
     if (promoted_) {
       out_.Open("for (int step = first_step; step < last_step; ++step)");
       out_.Line(fmt::format("const int begin = step * {0}, end = min(begin + {0}, {1});", blocks_a_step_, blocks_k_));
@@ -407,10 +413,10 @@ class TensorEmitter {
     out_.Close();
     if (promoted_) {
       if (scaled_) ReadScales();
-      if (blocks_) ReadScalesOfBlocks();
+      if (blocks_) ReadScalesOfBlocks("step");
       out_.Line("WaitForProducts<0>();");
       Release("", "before");
-      Promote();
+      Promote("d");
       out_.Close();
       const TensorTile tile = Tile("sum", batches);
       BeginTileEnd(tile);
@@ -426,6 +432,53 @@ class TensorEmitter {
     out_.Close();
     CloseTileEnd(out_, settings_);
   }
+
+  // Sums of a stage each, d and e in turn: one is promoted while the tensor cores make the other. So many steps follow
+  // one another without a branch, at which the compiler would wait for all that is under way.
+  void PromoteAhead(const std::vector<std::string>& batches) {
+    constexpr std::string_view kNames[] = {"d", "e"};
+    const int in_line = blocks_ ? kScaledInLine : kStepsInLine;
+    out_.Line(fmt::format("float e[{}];", TensorWidth(settings_) / 2));
+    out_.Line("int step = first_step, of_d, of_e;");  // and stages
+    out_.Open(fmt::format("for (; step + {0} <= last_step; step += {0})", in_line));
+    BeginSum("d");
+    for (int i = 1; i < in_line; ++i) {
+      BeginSum(kNames[i % 2]);
+      EndSum(kNames[(i + 1) % 2], fmt::format("(step + {})", i - 1), 1);
+    }
+    EndSum(kNames[(in_line + 1) % 2], fmt::format("(step + {})", in_line - 1), 0);
+    out_.Close();
+    out_.Open("for (; step < last_step; ++step)");
+    BeginSum("d");
+    EndSum("d", "step", 0);
+    out_.Close();
+    const TensorTile tile = Tile("sum", batches);
+    BeginTileEnd(tile);
+    EmitTileEnd(tile);
+    out_.Close();
+    CloseTileEnd(out_, settings_);
+  }
+  void BeginSum(std::string_view sums) {
+    out_.Open("");
+    OpenStage();
+    out_.Line("BeginProducts();");
+    MultiplyTile(sums, 0, 0, "i > 0");
+    out_.Line("CommitProducts();");
+    out_.Line(fmt::format("of_{} = stage;", sums));
+    Advance();
+    out_.Close();
+  }
+  // Of a step whose sums are made, but for those of `left` later ones: its stage is free, and they are promoted.
+  void EndSum(std::string_view sums, const std::string& step, int left) {
+    out_.Open("");
+    if (blocks_) ReadScalesOfBlocks(step);
+    out_.Line(fmt::format("WaitForProducts<{}>();", left));
+    out_.Line(fmt::format("Settle({});", sums));
+    Release("", fmt::format("of_{}", sums));
+    Promote(sums);
+    out_.Close();
+  }
+
   TensorTile Tile(const std::string& sums, const std::vector<std::string>& batches) {
     return {.program = program_,
             .kernel = kernel_,
@@ -465,39 +518,55 @@ class TensorEmitter {
     }
   }
 
-  void MultiplyStage() {
+  bool TwoSums() const { return settings_.sums == 2; }
+
+  // Waits for it, and says where its operands lie.
+  void OpenStage() {
     const std::int64_t parts = TensorParts(settings_);
     out_.Line("WaitFor(SharedAddress(&full[stage]), phase);");
     out_.Line(settings_.turns ? "const unsigned a = stages + stage * kStageBytes;"
                               : fmt::format("const unsigned a = stages + stage * kStageBytes + warpgroup * {};",
                                             64 * kTensorRowBytes));
     out_.Line(fmt::format("const unsigned b = stages + stage * kStageBytes + {};", parts * PartBytes(0)));
-    if (settings_.segments) ClearWhatIsBehind();
-    if (TakesTurns()) out_.Line("TakeTurn(warpgroup);");
-    out_.Line("BeginProducts();");
+  }
+
+  // Products of parts of both operands, of all K in the stage; `add` says when they add to what is there.
+  void MultiplyTile(std::string_view sums, std::int64_t a_part, std::int64_t b_part, const std::string& add) {
+    OpenDepth();
+    Product(sums, a_part, b_part, add);
+    out_.Close();
+  }
+  void OpenDepth() {
+    out_.Unroll();
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", kTensorRowBytes / 32));
+  }
+  void Product(std::string_view sums, std::int64_t a_part, std::int64_t b_part, const std::string& add) {
     const ProductKind kind = Kind();
     // 16 of K are 32 bytes of each line, or 16 lines.
     const auto descriptor = [](bool across, std::string_view tile, std::int64_t at) {
       return across ? fmt::format("AcrossDescriptor({} + {} + i * 2048)", tile, at)
                     : fmt::format("TileDescriptor({} + {} + i * 32)", tile, at);
     };
-    const auto product = [&](std::int64_t a_part, std::int64_t b_part, const std::string& add) {
-      out_.Line(fmt::format("{}(d, {}, {}, {});", kind.Name(), descriptor(kind.a_across, "a", a_part * PartBytes(0)),
-                            descriptor(kind.b_across, "b", b_part * PartBytes(1)), add));
-    };
-    const auto open = [&] {
-      out_.Unroll();
-      out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", kTensorRowBytes / 32));
-    };
-    open();
-    product(parts - 1, 0, "block > begin || i > 0");
+    out_.Line(fmt::format("{}({}, {}, {}, {});", kind.Name(), sums,
+                          descriptor(kind.a_across, "a", a_part * PartBytes(0)),
+                          descriptor(kind.b_across, "b", b_part * PartBytes(1)), add));
+  }
+
+  void MultiplyStage() {
+    const std::int64_t parts = TensorParts(settings_);
+    OpenStage();
+    if (settings_.segments) ClearWhatIsBehind();
+    if (TakesTurns()) out_.Line("TakeTurn(warpgroup);");
+    out_.Line("BeginProducts();");
+    OpenDepth();
+    Product("d", parts - 1, 0, "block > begin || i > 0");
     if (parts == 2) {
-      product(0, 1, "1");
+      Product("d", 0, 1, "1");
       out_.Close();
       // The other consumer may begin when all but these are done: the tensor cores never wait, nor mix the two.
       if (TakesTurns()) out_.Line("CommitProducts();");
-      open();
-      product(0, 0, "1");
+      OpenDepth();
+      Product("d", 0, 0, "1");
     }
     out_.Close();
     out_.Line("CommitProducts();");
@@ -533,7 +602,7 @@ class TensorEmitter {
   }
 
   // While the tensor cores multiply: those of the thread's two rows, for columns that share theirs.
-  void ReadScalesOfBlocks() {
+  void ReadScalesOfBlocks(const std::string& step) {
     const auto [rows, columns, depth] = BlockOf(kernel_);
     const std::int64_t m = text_.shape.m.extent, n = text_.shape.n.extent, spans = settings_.tile_n / ScaleSpan();
     const auto block_of = [](const std::string& place, std::int64_t size, std::int64_t extent) {
@@ -551,31 +620,31 @@ class TensorEmitter {
         std::string column = i == 0 ? "n0" : fmt::format("n0 + {}", i * ScaleSpan());
         if (i > 0 && n % settings_.tile_n != 0)
           column = fmt::format("min({}, static_cast<{}>({}))", column, text_.index, n - 1);
-        const std::string scale = text_.ScaleOfBlock(name + "_row", block_of(column, columns, n), "step");
+        const std::string scale = text_.ScaleOfBlock(name + "_row", block_of(column, columns, n), step);
         out_.Line(fmt::format("{}[{}] = {};", name, i, scale));
       }
     }
   }
   std::int64_t ScaleSpan() const { return ColumnsOfOneScale(kernel_, text_.shape, settings_.tile_n); }
 
-  void Promote() {
+  void Promote(std::string_view sums) {
     out_.Unroll();
     if (blocks_) {
       out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", settings_.tile_n / 8));
       for (int e = 0; e < 4; ++e)
-        out_.Line(fmt::format("sum[i * 4 + {0}] = fmaf(d[i * 4 + {0}], {1}[i / {2}], sum[i * 4 + {0}]);", e,
-                              e < 2 ? "upper" : "lower", ScaleSpan() / 8));
+        out_.Line(fmt::format("sum[i * 4 + {0}] = fmaf({3}[i * 4 + {0}], {1}[i / {2}], sum[i * 4 + {0}]);", e,
+                              e < 2 ? "upper" : "lower", ScaleSpan() / 8, sums));
       out_.Close();
       return;
     }
     if (!scaled_) {
-      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) sum[i] += d[i];", TensorWidth(settings_) / 2));
+      out_.Line(fmt::format("for (int i = 0; i < {}; ++i) sum[i] += {}[i];", TensorWidth(settings_) / 2, sums));
       return;
     }
     out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", settings_.tile_n / 8));
     for (int e = 0; e < 4; ++e) {
-      out_.Line(fmt::format("sum[i * 4 + {0}] = fmaf(d[i * 4 + {0}], {1} * across[i].{2}, sum[i * 4 + {0}]);", e,
-                            e < 2 ? "upper" : "lower", e % 2 == 0 ? "x" : "y"));
+      out_.Line(fmt::format("sum[i * 4 + {0}] = fmaf({3}[i * 4 + {0}], {1} * across[i].{2}, sum[i * 4 + {0}]);", e,
+                            e < 2 ? "upper" : "lower", e % 2 == 0 ? "x" : "y", sums));
     }
     out_.Close();
   }

@@ -177,6 +177,9 @@ std::vector<Setting> TensorTileValues(const Kernel& kernel) {
   // are on a multiprocessor at a time are slow. Up to 64 rows reading B is all that counts, and nothing of this.
   constexpr double kAMicrosecond = 2.95e6, kStart = 2.5, kMovedInOne = 3.5e6, kTwoSmall = 1.15;
   constexpr std::int64_t kFewRows = 64, kSmall = 64 * 128;
+  // Of 4096 x 7168 x 2048 with scales of blocks 128x128 takes 124 us, whose threads have two sums, and 128x192 136;
+  // with scales of rows both take as long but for what they read (docs/measured/cuda_8bit.md).
+  constexpr double kOneSum = 1.03;
   const bool measured = IsPlain(kernel) && !EndsOfParts(kernel) && !FoldsColumns(kernel) && shape.m.extent > kFewRows;
   const auto cost = [&](const std::array<std::int64_t, 2>& size) {
     const std::int64_t processors = kernel.device->multiprocessors;
@@ -188,6 +191,7 @@ std::vector<Setting> TensorTileValues(const Kernel& kernel) {
       waves += waves % 2;
       factor *= kTwoSmall;
     }
+    if (eights && Promotes(kernel) && !HoldsTwoSums(size[0], size[1] * ProductsAtATime(kernel))) factor *= kOneSum;
     const double made = static_cast<double>(waves * size[0] * size[1]) / static_cast<double>(split) * factor;
     if (!measured) return made * (split > 1 ? 1.15 : 1);
     const double moved =
@@ -284,6 +288,18 @@ std::optional<std::string> CheckTensorPromote(const Kernel& kernel, const Settin
   return std::nullopt;
 }
 
+std::vector<Setting> TensorSumsValues(const Kernel& kernel) {
+  if (IsPlain(kernel)) return {};
+  return CheckTensorSums(kernel, Whole(2)) ? std::vector<Setting>{Whole(1)} : std::vector<Setting>{Whole(2), Whole(1)};
+}
+std::optional<std::string> CheckTensorSums(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckRange(value, 1, 2)) return why;
+  TensorSettings settings = TensorSettingsOf(kernel);
+  settings.stages = 2;
+  settings.sums = static_cast<int>(std::get<std::int64_t>(value.value));
+  return settings.sums == 2 ? CheckTensor(kernel.device->limits, settings) : std::nullopt;
+}
+
 std::vector<Setting> TensorClusterValues(const Kernel& kernel) {
   // Where two parts are read of both operands, sharing gains nothing (docs/measured/cuda_matmul.md).
   if (PrecisionOf(kernel) == TensorPrecision::kF32x3) return {Whole(1)};
@@ -313,8 +329,10 @@ std::optional<std::string> CheckTensorSplit(const Kernel& kernel, const Setting&
 std::vector<Setting> TensorEndValues(const Kernel& kernel) {
   if (IsScaled(kernel)) return {};
   if (IsSplit(kernel) || CheckTiles(kernel)) return {Word("lines")};
-  // Slower by 3 % where blocks have scales (docs/measured/cuda_8bit.md), else faster by 1 to 7 % (cuda_16bit.md there).
-  if (HasBlocks(kernel)) return {Word("lines"), Word("tiles")};
+  // Slower by 3 % where blocks have scales and a thread one sum (docs/measured/cuda_8bit.md), else faster by 1 to 7 %
+  // (cuda_16bit.md there).
+  if (HasBlocks(kernel) && !(kernel.settings.contains("sums") && IntSetting(kernel, "sums") == 2))
+    return {Word("lines"), Word("tiles")};
   return {Word("tiles"), Word("lines")};
 }
 std::optional<std::string> CheckTensorEnd(const Kernel& kernel, const Setting& value) {
@@ -334,6 +352,7 @@ void EmitTensorWay(const KernelProgram& program, const Kernel& kernel, DeviceWri
   TensorSettings settings = TensorSettingsOf(kernel);
   settings.stages = static_cast<int>(IntSetting(kernel, "stages"));
   if (kernel.settings.contains("promote")) settings.promote = IntSetting(kernel, "promote");
+  if (kernel.settings.contains("sums")) settings.sums = static_cast<int>(IntSetting(kernel, "sums"));
   settings.cluster = static_cast<int>(IntSetting(kernel, "cluster"));
   if (kernel.settings.contains("split")) settings.split = IntSetting(kernel, "split");
   // A product by itself, of several that the statement makes, is of f32.

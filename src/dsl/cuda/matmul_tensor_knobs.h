@@ -29,6 +29,8 @@ std::vector<Setting> TensorStagesValues(const Kernel& kernel);
 std::optional<std::string> CheckTensorStages(const Kernel& kernel, const Setting& value);
 std::vector<Setting> TensorPromoteValues(const Kernel& kernel);
 std::optional<std::string> CheckTensorPromote(const Kernel& kernel, const Setting& value);
+std::vector<Setting> TensorSumsValues(const Kernel& kernel);
+std::optional<std::string> CheckTensorSums(const Kernel& kernel, const Setting& value);
 std::vector<Setting> TensorClusterValues(const Kernel& kernel);
 std::optional<std::string> CheckTensorCluster(const Kernel& kernel, const Setting& value);
 std::vector<Setting> TensorSplitValues(const Kernel& kernel);
@@ -48,6 +50,9 @@ inline constexpr Knob kTensorStagesKnob{"stages",
 inline constexpr Knob kTensorPromoteKnob{
     "promote", "elements of K after which the tensor cores' sums, which truncate, are added to sums in f32; 0 = never",
     TensorPromoteValues, CheckTensorPromote};
+inline constexpr Knob kTensorSumsKnob{
+    "sums", "that are promoted, a thread's: 2, one is while the tensor cores make the other, of 128 elements of K each",
+    TensorSumsValues, CheckTensorSums};
 inline constexpr Knob kTensorClusterKnob{"cluster", "blocks that share what they read of B", TensorClusterValues,
                                          CheckTensorCluster};
 inline constexpr Knob kTensorSplitKnob{"split", kSplitDoc, TensorSplitValues, CheckTensorSplit};

@@ -4,6 +4,10 @@
 
 namespace hone::dsl {
 
+namespace {
+constexpr std::int64_t kTwoSumsColumns = 128;
+}
+
 std::int64_t TensorParts(const TensorSettings& settings) {
   return settings.precision == TensorPrecision::kF32x3 ? 2 : 1;
 }
@@ -35,6 +39,9 @@ std::int64_t MostPromotedColumns(TensorPrecision precision, std::int64_t tile_m)
   return precision == TensorPrecision::kF8 && tile_m == 128 ? 192 : 128;
 }
 
+// With one consumer two blocks are on a multiprocessor, which have fewer registers.
+bool HoldsTwoSums(std::int64_t tile_m, std::int64_t columns) { return tile_m == 128 && columns <= kTwoSumsColumns; }
+
 std::int64_t TensorConsumers(const TensorSettings& settings) { return settings.turns ? 2 : settings.tile_m / 64; }
 
 std::int64_t TensorRingBytes(const TensorSettings& settings) {
@@ -62,6 +69,12 @@ std::optional<std::string> CheckTensor(const MultiprocessorLimits& limits, const
   }
   if (settings.promote > 0 && TensorWidth(settings) > MostPromotedColumns(settings.precision, settings.tile_m))
     return fmt::format("tiles of {} columns leave no registers for promoted sums; try 128x128", TensorWidth(settings));
+  if (settings.sums == 2) {
+    if (settings.promote != TensorDepth(settings.precision))
+      return fmt::format("two sums are of a stage each, {} elements; try 1", TensorDepth(settings.precision));
+    if (!HoldsTwoSums(settings.tile_m, TensorWidth(settings)))
+      return fmt::format("registers hold two sums of tiles of 128 rows and {} columns at most; try 1", kTwoSumsColumns);
+  }
   const std::int64_t beside = TensorStaticBytes(settings);
   if (TensorSharedBytes(settings) + beside > limits.block_shared_bytes) {
     return fmt::format(

@@ -26,6 +26,7 @@ struct TensorSettings {
   std::int64_t groups = 0;  // of rows, each with a B of its own; 0 = all rows have the same
   bool segments = false;    // of K, a product each
   bool turns = false;       // two consumers take turns, tile_m is 64
+  int sums = 1;             // of `promote` elements, that a thread has: 2, one is promoted while the other is made
 };
 
 inline constexpr std::int64_t kTensorRowBytes = 128;  // of K in a stage
@@ -40,6 +41,8 @@ std::int64_t TensorElementBytes(TensorPrecision precision);
 std::int64_t TensorDepth(TensorPrecision precision);
 // Columns of a tile of so many rows whose sums are promoted, at most: what registers there are.
 std::int64_t MostPromotedColumns(TensorPrecision precision, std::int64_t tile_m);
+// Whether there are registers for two sums of a tile's elements beside what they are promoted to.
+bool HoldsTwoSums(std::int64_t tile_m, std::int64_t columns);
 // Parts that an operand is packed as, and columns of all products, which are one to wgmma.
 std::int64_t TensorParts(const TensorSettings& settings);
 std::int64_t TensorWidth(const TensorSettings& settings);

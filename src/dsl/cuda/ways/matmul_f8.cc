@@ -18,7 +18,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, TensorPrecision::kF8); }
 
 constexpr Knob kKnobs[] = {
-    kTensorProductsKnob, kTensorPromoteKnob, kTensorTileKnob,  kTensorTurnsKnob,
+    kTensorProductsKnob, kTensorPromoteKnob, kTensorTileKnob,  kTensorTurnsKnob, kTensorSumsKnob,
     kTensorStagesKnob,   kTensorClusterKnob, kTensorSplitKnob, kTensorEndKnob,
 };
 

@@ -34,6 +34,10 @@ constexpr Case kCases[] = {
     {300, 400, 200, "promote: 128, tile: 64x128, cluster: 2"},
     {600, 656, 264, "promote: 512, tile: 64x128, split: 2"},
     {600, 656, 264, "promote: 128, tile: 128x64"},
+    {300, 400, 272, "promote: 128, tile: 128x128, sums: 2"},
+    {300, 112, 272, "promote: 128, tile: 128x128, sums: 2, end: lines"},
+    {600, 656, 264, "promote: 128, tile: 128x128, sums: 2, cluster: 2, split: 3"},
+    {600, 656, 264, "promote: 128, tile: 128x64, sums: 1"},
     {600, 656, 520, "promote: 0, tile: 128x256"},
     {600, 656, 520, "promote: 0, tile: 128x256, turns: yes, cluster: 2"},
     {300, 144, 130, "promote: 0, tile: 128x192, end: lines"},
@@ -77,6 +81,10 @@ TEST_F(CudaEightBitsTest, WhatCannotBeIsSaid) {
   EXPECT_EQ(complaint("precision: f8, tile: 128x256"),
             "'tile' 128x256: 256 columns leave no registers for promoted sums; try 128x128");
   EXPECT_EQ(complaint("precision: f8, promote: 64"), "'promote' 64: it is 0, or a multiple of 128 up to 4096; try 128");
+  EXPECT_EQ(complaint("precision: f8, promote: 256, sums: 2"),
+            "'sums' 2: two sums are of a stage each, 128 elements; try 1");
+  EXPECT_EQ(complaint("precision: f8, tile: 128x192, sums: 2"),
+            "'sums' 2: registers hold two sums of tiles of 128 rows and 128 columns at most; try 1");
   EXPECT_EQ(complaint("precision: f8, turns: yes"),
             "'turns' yes: only products whose sums are not promoted have it; try no");
   EXPECT_EQ(complaint("precision: f8, promote: 0, tile: 128x256, turns: yes"), "taken");

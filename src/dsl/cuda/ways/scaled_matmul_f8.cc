@@ -20,7 +20,7 @@ std::optional<double> Cost(const Kernel& kernel) {
 }
 
 constexpr Knob kKnobs[] = {
-    kTensorTileKnob, kTensorStagesKnob, kTensorClusterKnob, kTensorSplitKnob, kTensorEndKnob,
+    kTensorTileKnob, kTensorSumsKnob, kTensorStagesKnob, kTensorClusterKnob, kTensorSplitKnob, kTensorEndKnob,
 };
 
 }  // namespace
