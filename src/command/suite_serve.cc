@@ -26,6 +26,7 @@
 #include "store/contents.h"
 #include "store/store.h"
 #include "target/cuda/device_lock.h"
+#include "target/cuda/visible_devices.h"
 
 namespace hone {
 namespace {
@@ -126,13 +127,16 @@ class LineReader {
   std::jthread thread_;
 };
 
-// Runs our own program to its end. `wall_s`: then it is killed, waiting for a device left out; 0 = none.
-Result<Heard> Listen(std::vector<std::string> argv, double wall_s, const SuiteServe& how) {
+// Runs our own program to its end. `wall_s`: then it is killed, waiting for a device left out; 0 = none. `device`: the
+// one that it sees; empty: all that we do.
+Result<Heard> Listen(std::vector<std::string> argv, double wall_s, const SuiteServe& how,
+                     const std::string& device = {}) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Fail(ErrorKind::kIo, "no pipe is left for a child process");
   Command command;
   command.argv = std::move(argv);
   command.environment = Environment();
+  cuda::ShowDevices(command.environment, device);
   auto child = Child::Start(command, ends[1]);
   close(ends[1]);
   if (!child) {
@@ -317,8 +321,9 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   if (how.compilers > 0) argv.insert(argv.end(), {"--jobs", std::to_string(how.compilers)});
   argv.insert(argv.end(), how.arguments.begin(), how.arguments.end());
   const Clock::time_point started = Clock::now();
-  const Heard heard = HONE_TRY(how.slurm ? ListenToJob(how, folder, portion, argv)
-                                         : Listen(std::move(argv), limit_s > 0 ? limit_s + kGraceS : 0, how));
+  const Heard heard =
+      HONE_TRY(how.slurm ? ListenToJob(how, folder, portion, argv)
+                         : Listen(std::move(argv), limit_s > 0 ? limit_s + kGraceS : 0, how, portion.device));
   waited_s = heard.waited_s;
   const double session_s = SecondsSince(started) - waited_s;
   if (InterruptFlag() && how.slurm) return Fail(ErrorKind::kInterrupted, "interrupted");  // its job goes on

@@ -96,6 +96,7 @@ class LocalEvaluator : public Evaluator {
       if (const char* value = std::getenv(name)) command.environment.push_back(fmt::format("{}={}", name, value));
     }
     cuda::ShowDevices(command.environment, options_.device);
+    cuda::UseOneQueue(command.environment);
     judge_ = HONE_TRY(Child::Start(command));
     return judge_->WriteLine(OpeningLine());
   }
@@ -143,7 +144,7 @@ class LocalEvaluator : public Evaluator {
     if (!compiled.file.empty()) {
       if (Interrupted()) return Fail(ErrorKind::kInterrupted, "interrupted");
       const bool cached = evaluation.how->stages.compile_cached;
-      evaluation = HONE_TRY(AskJudge(compiled.form, compiled.file, request));
+      evaluation = HONE_TRY(AskJudge(JudgeRequestOf(compiled, candidate, request)));
       evaluation.how->stages.compile_cached = cached;
       if (evaluation.timing && !options_.missing.empty()) evaluation.how->notes.push_back(options_.missing);
       if (request.certify && evaluation.verdict.accepted()) HONE_TRY(CertifyIt(compiled, evaluation));
@@ -373,8 +374,12 @@ class LocalEvaluator : public Evaluator {
     return content;
   }
 
-  JudgeRequest JudgeRequestOf(Form form, const std::string& library, const EvaluateRequest& request) const {
-    JudgeRequest made{.form = form, .library = library, .asked = request};
+  JudgeRequest JudgeRequestOf(const CompiledCandidate& compiled, const Candidate& candidate,
+                              const EvaluateRequest& request) const {
+    JudgeRequest made{.form = compiled.form,
+                      .library = compiled.file,
+                      .ours = candidate.kind == CandidateKind::kProgram,
+                      .asked = request};
     if (options_.kept_baselines.empty()) return made;
     for (const std::string& name : request.baselines) {
       const bool in_turn = std::find(request.in_turn.begin(), request.in_turn.end(), name) != request.in_turn.end();
@@ -403,8 +408,8 @@ class LocalEvaluator : public Evaluator {
     return {};
   }
 
-  Result<Evaluation> AskJudge(Form form, const std::string& library, const EvaluateRequest& request) {
-    const json content = HONE_TRY(AskJudgeTwice(Line("evaluate", ToRecord(JudgeRequestOf(form, library, request)))));
+  Result<Evaluation> AskJudge(const JudgeRequest& request) {
+    const json content = HONE_TRY(AskJudgeTwice(Line("evaluate", ToRecord(request))));
     if (!content.contains("evaluation"))
       return Fail(ErrorKind::kCorrupt, "the judge answered something else than an evaluation");
     auto evaluation = HONE_TRY(ParseEvaluation(content["evaluation"]));

@@ -1,5 +1,6 @@
 #include "judge/judge.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "analysis/cost.h"
 #include "base/date.h"
 #include "judge/gate.h"
 #include "oracle/device_oracle.h"
@@ -20,6 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
+constexpr double kFirstLookS = 0.7;  // of draws that decide, for one of many attempts
 constexpr std::int64_t kGiB = std::int64_t{1} << 30, kMiB = std::int64_t{1} << 20;
 constexpr double kSoakUs = 2000;  // calls in a row before the last check, for what is right only at first
 constexpr std::uint32_t kMostSoak = 64;
@@ -38,6 +41,14 @@ std::vector<std::string> Unknown(const JudgeRequest& request) {
 }
 
 double Ms(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
+
+std::string FirstLookNote(std::size_t draws, const Trial& trial) {
+  std::size_t all = 0;
+  for (std::size_t which = 0; which < kWideDraw; ++which) all += trial.Has(which) ? 1 : 0;
+  return fmt::format(
+      "a first look, as the oracle takes long: {} of {} draws have decided, and all do of who is confirmed", draws,
+      all);
+}
 
 Result<Dice> DiceOf(const std::string& text) {
   if (!text.empty()) return ParseDice(text);
@@ -181,10 +192,14 @@ void Judge::StartSpare() {
 }
 
 void Judge::TakeBack(std::unique_ptr<Worker> worker, const JudgeRequest& request) {
-  if (request.form != Form::kPlan || request.asked.fresh_draws || ++served_ % kMostServed == 0) return;
+  const bool confirmed = request.asked.fresh_draws && !request.ours;
+  if (request.form != Form::kPlan || confirmed || ++served_ % kMostServed == 0) return;
   Request unload;
   unload.ask = Ask::kUnload;
-  if (const auto answer = worker->Ask(unload, call_wall_); answer && *answer) idle_.push_back(std::move(worker));
+  const auto answer = worker->Ask(unload, call_wall_);
+  if (!answer || !*answer) return;
+  idle_.push_back(std::move(worker));
+  idle_saw_others_ |= !request.ours;
 }
 
 Result<Request> Judge::LoadingQuestion(Form form, const std::string& library, bool guard_inputs) {
@@ -204,13 +219,17 @@ Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
   HONE_TRY(Enter(request.form));
   const std::optional<double> counted = JoulesNow();
   if (request.asked.time && request.asked.fresh_draws && OnDevice(request.form)) BeginOutside(Unknown(request));
-  if (request.asked.fresh_draws) {
+  if (request.asked.fresh_draws && !fresh_) {
     ++dice_.draws;
     const std::uint64_t seed = dice_.ForDraws()();
     if (host_) host_->Renew(seed);
     if (device_) device_->Renew(seed);
     baselines_.erase("naive");  // it works with the old inputs
-    idle_.clear();              // they have seen other plans
+  }
+  fresh_ = request.asked.fresh_draws;
+  if (fresh_ && (!request.ours || idle_saw_others_)) {
+    idle_.clear();
+    idle_saw_others_ = false;
     StartSpare();
   }
   Evaluation evaluation;
@@ -251,6 +270,24 @@ Examination Judge::Examine(Worker& worker, const JudgeRequest& request) const {
            .call_wall = call_wall_}};
 }
 
+double Judge::DrawSeconds() {
+  // docs/measured/cuda_oracle.md: values, their errors and honest runs, which a small layer does not keep a device busy
+  // with.
+  constexpr double kProductsPerSecond = 1.3e12, kLayerS = 2e-3;
+  if (!OnDevice(form_)) return 0;
+  if (draw_s_) return *draw_s_;
+  draw_s_ = 0;
+  for (std::size_t stage = 0; stage < graph_.stages().size(); ++stage) {
+    const double products = StageCost(graph_, stage).multiply_adds;
+    if (products > 0) *draw_s_ += products / kProductsPerSecond + kLayerS;
+  }
+  return *draw_s_;
+}
+
+bool Judge::FewDraws(const JudgeRequest& request) {
+  return request.asked.first_look && DrawSeconds() * static_cast<double>(kDraws) > 2 * kFirstLookS;
+}
+
 Result<Judge::Checked> Judge::Check(const JudgeRequest& request, Evaluation& evaluation) {
   const auto drawing = Clock::now();
   HONE_TRY(trial_->Draw(0));
@@ -268,7 +305,10 @@ Result<Judge::Checked> Judge::Check(const JudgeRequest& request, Evaluation& eva
   const Loading loading{HONE_TRY(LoadingQuestion(request.form, request.library, false))};
   if (auto refusal = HONE_TRY(PassGates(&Gate::loaded, examination, loading))) return Checked{std::move(*refusal)};
   options_.stage("judging");
-  if (auto refusal = HONE_TRY(CheckLoaded(examination))) return Checked{std::move(*refusal)};
+  const bool few = FewDraws(request);
+  const auto deciding = TellingDraws(*trial_, few ? DrawSeconds() : 0, kFirstLookS);
+  if (few) evaluation.how->notes.push_back(FirstLookNote(deciding.size(), *trial_));
+  if (auto refusal = HONE_TRY(CheckLoaded(examination, deciding))) return Checked{std::move(*refusal)};
 
   Checked accepted{.call_us = examination.found.call_us};
   accepted.verdict.outcome = Outcome::kAccepted;
@@ -289,11 +329,9 @@ Result<Judge::Checked> Judge::Check(const JudgeRequest& request, Evaluation& eva
   return accepted;
 }
 
-Result<Refusal> Judge::CheckLoaded(Examination& examination) {
-  for (std::size_t which = 0; which < kWideDraw; ++which) {
-    if (trial_->Has(which)) HONE_PASS(CheckDraw(examination, which));
-  }
-  return Soak(examination);
+Result<Refusal> Judge::CheckLoaded(Examination& examination, const std::vector<std::size_t>& draws) {
+  for (const std::size_t which : draws) HONE_PASS(CheckDraw(examination, which));
+  return Soak(examination, draws.back());
 }
 
 Result<Refusal> Judge::CheckDraw(Examination& examination, std::size_t which) {
@@ -304,9 +342,9 @@ Result<Refusal> Judge::CheckDraw(Examination& examination, std::size_t which) {
   return examination.Release(*inputs);
 }
 
-Result<Refusal> Judge::Soak(Examination& examination) {
+Result<Refusal> Judge::Soak(Examination& examination, std::size_t last) {
   // Which draw does not matter: where memory is scarce, the one that was checked last rather than one made anew.
-  const auto inputs = HONE_TRY(trial_->Draw(trial_->AtHand(0) ? 0 : trial_->last_outlier_draw()));
+  const auto inputs = HONE_TRY(trial_->Draw(trial_->AtHand(0) ? 0 : last));
   HONE_PASS(examination.Prepare(*inputs));
   Request run;
   run.ask = Ask::kRun;
@@ -316,8 +354,8 @@ Result<Refusal> Judge::Soak(Examination& examination) {
   if (!many) return many.error();
   HONE_TRY(trial_->Poison(0, kPoison));
   run.count = 1;
-  const auto last = HONE_TRY(examination.Call(run, *inputs));
-  if (!last) return last.error();
+  const auto looked_at = HONE_TRY(examination.Call(run, *inputs));
+  if (!looked_at) return looked_at.error();
   const Soaked soaked{.inputs = *inputs, .seen = HONE_TRY(examination.Look(*inputs, 0, kPoison))};
   HONE_PASS(PassGates(&Gate::soaked, examination, soaked));
   return examination.Release(*inputs);

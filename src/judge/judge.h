@@ -57,6 +57,7 @@ inline constexpr double kPatienceUs = 3e6;
 struct JudgeRequest {
   Form form = Form::kModule;
   std::string library;  // a compiled module, or a built plan
+  bool ours = false;    // a plan that a program of the kernel language became: no line of it is anybody else's
   EvaluateRequest asked;
   std::map<std::string, KnownBaseline> known;  // of asked.baselines: these are not timed
   std::map<std::string, double> earlier_us;    // of the others, as far as they are kept: their medians
@@ -130,7 +131,8 @@ class Judge {
   // A worker for a plan is started before it is needed: opening a device takes it a tenth of a second.
   void StartSpare();
   // A worker that has served a plan to its end serves the next one: all that its process runs is ours, and unloading
-  // leaves nothing of a plan behind. Not when a winner is confirmed: that is done by workers that have seen nothing.
+  // leaves nothing of a plan behind. Where a winner is confirmed, or one has served before, whose kernels are somebody
+  // else's, that is done by workers that have seen nothing.
   void TakeBack(std::unique_ptr<Worker> worker, const JudgeRequest& request);
   // A worker of a module on a device that answers: in bubblewrap, and where the driver does not work in there, without.
   Result<std::unique_ptr<Worker>> StartOnDevice(WorkerOptions options, const WorkerSetup& setup,
@@ -141,14 +143,19 @@ class Judge {
 
   // --- Is it right?
   Result<Checked> Check(const JudgeRequest& request, Evaluation& evaluation);
-  Result<Refusal> CheckLoaded(Examination& examination);  // on all draws that decide
+  // What a draw takes a device's oracle, roughly: the same on any device, since decisions come of it. Of the host's
+  // nothing is known.
+  double DrawSeconds();
+  bool FewDraws(const JudgeRequest& request);  // for a first look: one draw is timed, and fewer decide
+  Result<Refusal> CheckLoaded(Examination& examination, const std::vector<std::size_t>& draws);
   Result<Refusal> CheckDraw(Examination& examination, std::size_t which);
-  // Many calls in a row, then one that is looked at.
-  Result<Refusal> Soak(Examination& examination);
+  // Many calls in a row, then one that is looked at, on a draw that is at hand: `last` is the one that was checked
+  // last.
+  Result<Refusal> Soak(Examination& examination, std::size_t last);
 
   // --- How fast is it? (judge_timing.cc)
   Result<Timed> Time(const JudgeRequest& request, double call_us);
-  Result<std::vector<JudgedDraw>> JudgedDraws();
+  Result<std::vector<JudgedDraw>> JudgedDraws(bool few);
   // The baselines that are asked for and not known, ready to take turns; what is missing goes into the notes.
   Result<std::vector<Series>> ReadyBaselines(const JudgeRequest& request, std::vector<std::string>& notes);
   Result<void> MakeReady(Series& one, double budget_us);
@@ -199,6 +206,9 @@ class Judge {
   std::unique_ptr<EnergyCounter> device_energy_, host_energy_;  // once somebody has asked
   double energy_tick_s_ = 0.1;                                  // as it was seen last; at first the longest known
   int served_ = 0;                                              // plans that such workers have served to their end
+  bool idle_saw_others_ = false;                                // plans that are not ours
+  bool fresh_ = false;                                          // the draws are of those who are confirmed
+  std::optional<double> draw_s_;                                // DrawSeconds, once it was asked for
   bool device_wraps_ = true;  // bubblewrap and the device's driver go together, for all that we know
   std::map<std::string, std::unique_ptr<Participant>> baselines_;
   std::map<std::vector<std::string>, std::shared_ptr<OutsideProcess>> outside_;  // by what they were started with

@@ -100,6 +100,7 @@ void Fields(Of& request, auto&& field) {
   field("baselines", request.baselines);
   field("in_turn", request.in_turn);
   field("fresh_draws", request.fresh_draws);
+  field("first_look", request.first_look);
   field("range_full", request.range_full);
   field("certify", request.certify);
   field("bound_us", request.bound_us);
@@ -110,6 +111,7 @@ template <SameAs<JudgeRequest> Of>
 void Fields(Of& request, auto&& field) {
   field("form", request.form, ByName<Form>{Name, ParseForm});
   field("library", request.library);
+  field("ours", request.ours);
   field("asked", request.asked);
   field("known", request.known);
   field("earlier_us", request.earlier_us);

@@ -30,11 +30,12 @@ TEST(JudgeLinesTest, AnOpeningReadsBackAsItWasWritten) {
 }
 
 TEST(JudgeLinesTest, ARequestReadsBackAsItWasWritten) {
-  JudgeRequest request{.form = Form::kPlan, .library = "/cache/plan"};
+  JudgeRequest request{.form = Form::kPlan, .library = "/cache/plan", .ours = true};
   request.asked = {.timing_budget = std::chrono::milliseconds(20),
                    .confidence = 0.01,
                    .baselines = {},
                    .fresh_draws = true,
+                   .first_look = true,
                    .bound_us = 3.5,
                    .best_us = 7};
   request.known["eager"] = {.warm = {.median_us = 50, .count = 30}, .measured_on = "2026-11-21"};
@@ -45,6 +46,8 @@ TEST(JudgeLinesTest, ARequestReadsBackAsItWasWritten) {
   EXPECT_EQ(ToRecord(*read), written);
   EXPECT_EQ(read->asked.timing_budget, std::chrono::milliseconds(20));
   EXPECT_TRUE(read->asked.fresh_draws);
+  EXPECT_TRUE(read->asked.first_look);
+  EXPECT_TRUE(read->ours);
   EXPECT_TRUE(read->asked.baselines.empty());
   EXPECT_EQ(read->known.at("eager").warm.count, 30);
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/files.h"
 #include "base/process.h"
@@ -61,6 +62,25 @@ TEST(JudgeTest, ACandidateIsTimedByAnotherWorkerThanTheOneThatWasChecked) {
   EXPECT_EQ(evaluation.timing->warm.median_us, 250);
   EXPECT_EQ(evaluation.timing->cold.median_us, 250);
   EXPECT_EQ(court.candidate.workers, 2);
+}
+
+TEST(JudgeTest, WhoAreConfirmedOneAfterTheOtherHaveTheSameDraws) {
+  FakeCourt court;
+  std::set<float> seen;
+  court.candidate.run = [&](const FakeCall& call) {
+    FakeCourt::Compute(call);
+    if (!call.timed) seen.insert(call.inputs[0][0]);
+  };
+  const auto seen_by = [&](bool fresh) {
+    seen.clear();
+    EXPECT_TRUE(court.Evaluate({.time = false, .fresh_draws = fresh}).verdict.accepted());
+    return seen;
+  };
+  const auto attempt = seen_by(false), first = seen_by(true), second = seen_by(true);
+  EXPECT_NE(first, attempt);
+  EXPECT_EQ(second, first);
+  seen_by(false);
+  EXPECT_NE(seen_by(true), first) << "an attempt has seen those";
 }
 
 TEST(JudgeTest, WhoIsClearlySlowerThanTheFastestIsTimedNoLonger) {

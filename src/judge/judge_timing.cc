@@ -173,7 +173,7 @@ Result<Judge::Timed> Judge::Time(const JudgeRequest& request, double call_us) {
   HONE_TRY(SettleOutside());
 
   // 1. A fresh worker, which has not seen the draws of the check.
-  auto judged = HONE_TRY(JudgedDraws());
+  auto judged = HONE_TRY(JudgedDraws(FewDraws(request)));
   auto slots = HONE_TRY(trial_->StartTiming(*judged.back().inputs));
   auto worker = HONE_TRY(StartWorker(request.form, request.library, IdleThreads::kSpin, trial_->output_descriptor()));
   Examination examination = Examine(*worker, request);
@@ -306,11 +306,12 @@ void Judge::CompareAll(const JudgeRequest& request, const std::vector<Series>& s
                    [&](const Comparison& a, const Comparison& b) { return place(a) < place(b); });
 }
 
-// A draw and the same but for a run; and another one, where there is room. The last is the first to be given.
-Result<std::vector<JudgedDraw>> Judge::JudgedDraws() {
+// A draw and the same but for a run; and another one, where there is room and not `few` are wanted. The last is the
+// first to be given.
+Result<std::vector<JudgedDraw>> Judge::JudgedDraws(bool few) {
   std::vector<JudgedDraw> judged(1);
   judged[0].inputs = HONE_TRY(trial_->Draw(kTimedDraw));
-  if (trial_->timed_draws() < kTimedDraws) return judged;
+  if (few || trial_->timed_draws() < kTimedDraws) return judged;
   judged[0].then = HONE_TRY(trial_->Draw(kTimedDraw + 1));
   judged.push_back({HONE_TRY(trial_->Draw(kTimedDraw + 2)), nullptr});
   if (dice_.ForTiming()() % 2 != 0) std::swap(judged[0], judged[1]);

@@ -30,6 +30,11 @@ const DrawSpec kSpecs[kDraws] = {
     {"seed 6, timed", 11, DrawSpec::kTimedParameters},
 };
 
+// The draws that decide, in the order in which they show most of what is wrong: the problem's own numbers, large ones
+// beside small ones, what overflows and what vanishes.
+constexpr std::size_t kTelling[] = {0, kOutlierDraw, 4, 3, kOutlierDraw + 1, 1, 2, kOutlierDraw + 2, kOutlierDraw + 3};
+static_assert(std::size(kTelling) == kWideDraw);
+
 bool IsReal(const Tensor& tensor) { return tensor.role == Role::kInput && IsFloat(tensor.dtype); }
 
 }  // namespace
@@ -108,6 +113,18 @@ std::string Trial::NameOf(const DrawSpec& spec) const {
     if (VariationOf(spec, i).outliers) in.push_back(tensors[i]->name);
   }
   return fmt::format("{} in {}", spec.name, fmt::join(in, ", "));
+}
+
+std::vector<std::size_t> TellingDraws(const Trial& trial, double draw_s, double within_s) {
+  constexpr std::size_t kFewest = 3;
+  std::vector<std::size_t> draws;
+  std::copy_if(std::begin(kTelling), std::end(kTelling), std::back_inserter(draws),
+               [&](std::size_t which) { return trial.Has(which); });
+  const double fit = draw_s > 0 ? within_s / draw_s : static_cast<double>(kDraws);
+  const auto most = static_cast<std::size_t>(std::clamp(fit, double{kFewest}, static_cast<double>(kDraws)));
+  if (draws.size() > most) draws.resize(most);
+  std::sort(draws.begin(), draws.end());
+  return draws;
 }
 
 Result<std::shared_ptr<const DrawnInputs>> Trial::Draw(std::size_t which) {

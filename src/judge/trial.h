@@ -39,6 +39,11 @@ inline constexpr std::size_t kAfterDraw = kWideDraw + 1;                // the p
 inline constexpr std::size_t kTimedDraw = kAfterDraw + 1, kTimedDraws = 3;
 inline constexpr std::size_t kDraws = kTimedDraw + kTimedDraws;  // [0, kWideDraw) decide
 
+// Of those that decide, as many as are made in `within_s`, three at least, the most telling ones; of each it takes
+// `draw_s`. All where that is so.
+class Trial;
+std::vector<std::size_t> TellingDraws(const Trial& trial, double draw_s, double within_s);
+
 struct DrawSpec {
   const char* name;          // "seed 1", "scale 2^10"
   std::uint64_t seed;        // of the inputs, beside the run's own
@@ -118,7 +123,6 @@ class Trial {
     return which < kOutlierDraw + outlier_draws_ || which >= kWideDraw;
   }
   std::size_t draws() const { return kDraws - kOutlierDraws + outlier_draws_; }
-  std::size_t last_outlier_draw() const { return kOutlierDraw + outlier_draws_ - 1; }
   std::shared_ptr<const DrawnInputs> AtHand(std::size_t which) const { return drawn_[which]; }  // null: it is not made
   virtual void Renew(std::uint64_t seed);  // forgets all and draws from another seed
   void OnStage(std::function<void(std::string_view)> stage) { stage_ = std::move(stage); }  // told what Draw is at

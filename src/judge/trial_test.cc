@@ -65,9 +65,18 @@ TEST(TrialTest, OutliersAreInOneInputADraw) {
   }
   EXPECT_FALSE((*trial)->Has(kOutlierDraw + 3));
   EXPECT_TRUE((*trial)->Has(kWideDraw));
-  EXPECT_EQ((*trial)->last_outlier_draw(), kOutlierDraw + 2);
   EXPECT_EQ((*trial)->draws(), kDraws - 1);
   EXPECT_TRUE(WithOutliers(**trial, 0).empty());
+}
+
+TEST(TrialTest, WhereDrawsTakeLongTheMostTellingAreMade) {
+  const Graph graph = SumOf(2);
+  const auto trial = HostTrial::Create(graph, NothingExpected, 1, 1);
+  ASSERT_TRUE(trial) << trial.error().message;
+  EXPECT_EQ(TellingDraws(**trial, 0, 1), (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(TellingDraws(**trial, 0.01, 1).size(), 7u);
+  EXPECT_EQ(TellingDraws(**trial, 0.25, 1), (std::vector<std::size_t>{0, 3, 4, kOutlierDraw}));
+  EXPECT_EQ(TellingDraws(**trial, 60, 1), (std::vector<std::size_t>{0, 4, kOutlierDraw})) << "three at least";
 }
 
 TEST(TrialTest, OneInputHasOneDrawWithOutliers) {

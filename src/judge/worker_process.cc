@@ -113,7 +113,11 @@ Result<std::unique_ptr<Worker>> WorkerProcess::Start(const WorkerOptions& option
   if (device) {
     cuda::ShowDevices(environment);
     // All of a module is loaded at once, and nothing that the driver compiles is left in files.
-    if (foreign) environment.insert(environment.end(), {"CUDA_MODULE_LOADING=EAGER", "CUDA_CACHE_DISABLE=1"});
+    if (foreign) {
+      environment.insert(environment.end(), {"CUDA_MODULE_LOADING=EAGER", "CUDA_CACHE_DISABLE=1"});
+    } else {
+      cuda::UseOneQueue(environment);
+    }
   }
   const std::string library = setup.library;
   if (wrapped) {

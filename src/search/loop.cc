@@ -490,6 +490,7 @@ class Search {
     if (!flight.replayed) {
       EvaluateRequest request = settings_.evaluate;
       request.best_us = tree().best_us();
+      request.first_look = settings_.confirm_candidates > 0;
       Foresee();
       flight.began_s = Seconds();
       Evaluator& evaluator = *evaluators_[LaneNumber(flight)];
