@@ -248,12 +248,31 @@ class Reader {
                           from["strides"],
                           from["box"],
                           from.value("swizzle", 0),
-                          from.value("promote", 256)};
+                          from.value("promote", 256),
+                          from.value("tf32", false)};
+    if (from.contains("pixels")) return Pixels(from["pixels"], std::move(map));
     if (map.strides.size() != map.shape.size() || map.box.size() != map.shape.size()) {
       Fail(fmt::format("{} extents, {} strides and {} box extents: give one a dimension", map.shape.size(),
                        map.strides.size(), map.box.size()));
     } else if (map.strides.back() != 1) {
       Fail(fmt::format("the last dimension has stride {}: the copy engine wants it dense", map.strides.back()));
+    }
+    return map;
+  }
+
+  PlanArgument Pixels(const json& from, TensorMapArgument map) {
+    const PixelWalk& walk = map.pixels.emplace(PixelWalk{from["lower"], from["upper"], from["stride"]});
+    const std::size_t rank = map.shape.size(), spatial = walk.lower.size();
+    if (rank < 3 || spatial + 2 != rank || walk.upper.size() != spatial || walk.stride.size() != spatial) {
+      Fail(
+          fmt::format("pixels of a tensor [n, spatial.., channels] of {} dimensions: give lower, upper and stride one "
+                      "number a spatial dimension, one to three",
+                      rank));
+    } else if (map.strides.size() != rank || map.box.size() != 2) {
+      Fail(fmt::format("{} strides and {} box extents: give {} strides, and pixels x channels", map.strides.size(),
+                       map.box.size(), rank));
+    } else if (map.strides.back() != 1) {
+      Fail(fmt::format("the channels have stride {}: the copy engine wants them dense", map.strides.back()));
     }
     return map;
   }
@@ -273,6 +292,9 @@ json ToJson(const PlanArgument& argument) {
     json out = {{"kind", "tensor_map"},    {"buffer", map->buffer}, {"offset", map->offset},  {"shape", map->shape},
                 {"strides", map->strides}, {"box", map->box},       {"swizzle", map->swizzle}};
     if (map->promote != 256) out["promote"] = map->promote;
+    if (map->tf32) out["tf32"] = true;
+    if (const auto& walk = map->pixels)
+      out["pixels"] = {{"lower", walk->lower}, {"upper", walk->upper}, {"stride", walk->stride}};
     return out;
   }
   const auto& number = std::get<NumberArgument>(argument);

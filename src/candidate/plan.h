@@ -43,15 +43,31 @@ struct NumberArgument {
 };
 // A tensor map for the bulk copy engine (TMA), passed by value as a __grid_constant__ parameter. Extents are outermost
 // first, as everywhere in hone; the box lies in shared memory in the same order.
+//
+// Of an image [n, spatial.., channels] it may be of pixels instead of boxes, as the windows of a convolution see them:
+// a copy then takes so many pixels one after the other, and so many channels of each. Pixels go from `lower` to `upper`
+// in steps of `stride`, row by row and image by image, whatever place of the window a copy adds to them; what lies
+// outside of the image is 0.
+struct PixelWalk {
+  std::vector<std::int64_t> lower, upper, stride;  // a spatial dimension each; `upper` from the image's last pixel on
+};
+// The least that `lower` and `upper` may be with so many spatial dimensions; the most is one less than its negative.
+constexpr std::int64_t LeastPixelCorner(std::size_t spatial) {
+  return spatial == 1 ? -32768 : spatial == 2 ? -128 : -16;
+}
+inline constexpr std::int64_t kMostPixelStride = 8;
 struct TensorMapArgument {
   std::string buffer;
   std::int64_t offset = 0;
-  std::vector<std::int64_t> shape, strides, box;  // strides in elements; the last is 1
+  std::vector<std::int64_t> shape, strides, box;  // strides in elements; the last is 1; of pixels: {pixels, channels}
   int swizzle = 0;                                // bytes: 0, 32, 64 or 128
   // Bytes that a miss of the second-level cache brings from memory: 0 (what is asked for), 64, 128 or 256. What is read
   // once as it lies is read faster by less.
   int promote = 256;
+  bool tf32 = false;  // numbers of f32 become TF32 on their way
+  std::optional<PixelWalk> pixels = std::nullopt;
 };
+inline constexpr int kTf32MapCode = 11;  // CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
 using PlanArgument = std::variant<BufferArgument, NumberArgument, TensorMapArgument>;
 
 struct LaunchStep {

@@ -22,7 +22,9 @@ constexpr char kPlan[] = R"({
      {"kind": "buffer", "name": "x"}, {"kind": "buffer", "name": "part", "offset": 2},
      {"kind": "i32", "value": -5}, {"kind": "u64", "value": 18446744073709551615}, {"kind": "f32", "value": "-inf"},
      {"kind": "tensor_map", "buffer": "x", "shape": [8, 64], "strides": [64, 1], "box": [8, 32], "swizzle": 128},
-     {"kind": "tensor_map", "buffer": "x", "shape": [8, 64], "strides": [64, 1], "box": [8, 32], "promote": 128}]}]
+     {"kind": "tensor_map", "buffer": "x", "shape": [8, 64], "strides": [64, 1], "box": [8, 32], "promote": 128},
+     {"kind": "tensor_map", "buffer": "x", "shape": [2, 4, 4, 16], "strides": [256, 64, 16, 1], "box": [64, 16],
+      "tf32": true, "pixels": {"lower": [-1, -1], "upper": [-1, -1], "stride": [1, 2]}}]}]
 })";
 
 Plan Parsed(std::string_view text) {
@@ -138,6 +140,12 @@ TEST(PlanTest, AMistakeIsNamedWithItsPlace) {
             "/steps/0: 257 blocks that wait for each other, in a grid of fewer");
   EXPECT_EQ(Issue("\"strides\": [64, 1]", "\"strides\": [64]"),
             "/steps/0/arguments/5: 2 extents, 1 strides and 2 box extents: give one a dimension");
+  EXPECT_EQ(Issue("\"box\": [64, 16]", "\"box\": [1, 1, 64, 16]"),
+            "/steps/0/arguments/7: 4 strides and 4 box extents: give 4 strides, and pixels x channels");
+  EXPECT_EQ(Issue("\"stride\": [1, 2]", "\"stride\": [1]"),
+            "/steps/0/arguments/7: pixels of a tensor [n, spatial.., channels] of 4 dimensions: give lower, upper and "
+            "stride one number a spatial dimension, one to three");
+  EXPECT_NE(Issue("\"stride\": [1, 2]", "\"stride\": [1, 9]"), "accepted");
   EXPECT_NE(Issue("\"do\": \"launch\"", "\"do\": \"lunch\""), "accepted");
   EXPECT_NE(Issue("\"shared\": 65536", "\"shared\": -1"), "accepted");
   EXPECT_TRUE(Issue("\"hone_plan\": 1,", "\"hone_plan\": 1").starts_with("byte ")) << Issue("\"hone_plan\": 1,", "");

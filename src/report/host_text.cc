@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -256,20 +257,30 @@ class HostWriter {
     for (std::size_t d = map.shape.size(); d-- > 0;) {
       const std::string_view comma = extents.empty() ? "" : ", ";
       extents += fmt::format("{}{}", comma, map.shape[d]);
-      box += fmt::format("{}{}", comma, map.box[d]);
+      if (!map.pixels) box += fmt::format("{}{}", comma, map.box[d]);
       // Of the dimension outside this one; the outermost has none.
       strides += fmt::format("{}{}", comma, d > 0 ? map.strides[d - 1] * element : 0);
     }
+    box = fmt::format("{{{}}}", box);
+    if (map.pixels) {
+      const auto inside_out = [](std::vector<std::int64_t> of) {
+        std::reverse(of.begin(), of.end());
+        return fmt::format("{}", fmt::join(of, ", "));
+      };
+      box = fmt::format("{{{}}}, {{{}}}, {{1, {}, 1}}, {}, {}", inside_out(map.pixels->lower),
+                        inside_out(map.pixels->upper), inside_out(map.pixels->stride), map.box[1], map.box[0]);
+    }
+    const DTypeRow& type = RowOf(memory_.at(map.buffer).dtype);
     if (compiled_ != nullptr) {
       return fmt::format(
           "static hone_launches::KeptMap {0};\n"
-          "    if (!call.Map<{1}>({0}, {2}, {3}, {{{4}}}, {{{5}}}, {{{6}}}, {7}, {8})) return;\n",
-          name, map.shape.size(), Address(map.buffer, map.offset), RowOf(memory_.at(map.buffer).dtype).tensor_map_code,
+          "    if (!call.Map<{1}>({0}, {2}, {3}, {{{4}}}, {{{5}}}, {6}, {7}, {8})) return;\n",
+          name, map.shape.size(), Address(map.buffer, map.offset), map.tf32 ? kTf32MapCode : type.tensor_map_code,
           extents, strides, box, map.swizzle == 128 ? 3 : map.swizzle / 32, map.promote == 256 ? 3 : map.promote / 64);
     }
     return fmt::format(
-               "CUtensorMap {} = hone_host::MapOf<{}>({}, CU_TENSOR_MAP_DATA_TYPE_{}, {{{}}}, {{{}}}, {{{}}}, {}, {})",
-               name, map.shape.size(), Address(map.buffer, map.offset), RowOf(memory_.at(map.buffer).dtype).tensor_map,
+               "CUtensorMap {} = hone_host::MapOf<{}>({}, CU_TENSOR_MAP_DATA_TYPE_{}, {{{}}}, {{{}}}, {}, {}, {})",
+               name, map.shape.size(), Address(map.buffer, map.offset), map.tf32 ? "TFLOAT32" : type.tensor_map,
                extents, strides, box,
                map.swizzle == 0 ? std::string("CU_TENSOR_MAP_SWIZZLE_NONE")
                                 : fmt::format("CU_TENSOR_MAP_SWIZZLE_{}B", map.swizzle),

@@ -31,7 +31,9 @@ constexpr std::string_view kSteps = R"json({
      "y": {"buffer": "part", "shape": [2, 8, 30], "strides": [240, 30, 1]}, "stride": [1], "padding": [0],
      "dilation": [1], "compute": "tf32", "workspace": "space"},
     {"do": "launch", "kernel": "pack", "grid": [1], "block": [64], "arguments": [
-     {"kind": "tensor_map", "buffer": "part", "shape": [8, 64], "strides": [64, 1], "box": [8, 32], "swizzle": 64}]}]
+     {"kind": "tensor_map", "buffer": "part", "shape": [8, 64], "strides": [64, 1], "box": [8, 32], "swizzle": 64},
+     {"kind": "tensor_map", "buffer": "part", "shape": [2, 4, 8, 8], "strides": [256, 64, 8, 1], "box": [16, 8],
+      "tf32": true, "pixels": {"lower": [-1, -2], "upper": [0, 1], "stride": [1, 2]}}]}]
 })json";
 
 Plan ThePlan() { return std::get<Plan>(ParsePlan(kSteps)); }
@@ -74,6 +76,10 @@ TEST(HostTextTest, KernelTextLaunchesWhatTheCubinHas) {
   EXPECT_TRUE(Holds(text, "Address a0 = kept[1] + 1028;")) << text;  // an element of a kept buffer
   EXPECT_TRUE(Holds(text, "call.Fill(kept[1] + 1024, 0, 8)")) << text;
   EXPECT_TRUE(Holds(text, "call.Map<2>(a0, at[2], 7, {64, 8}, {256, 0}, {32, 8}, 2, 3)")) << text;
+  EXPECT_TRUE(Holds(text,
+                    "call.Map<4>(a1, at[2], 11, {8, 8, 4, 2}, {32, 256, 1024, 0}, {-2, -1}, {1, 0}, {1, 2, 1, 1}, "
+                    "8, 16, 0, 3)"))
+      << text;
   EXPECT_TRUE(Holds(text, "hone_library::Address(at[2]) + 512")) << text;  // the workspace
 }
 

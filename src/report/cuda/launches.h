@@ -78,6 +78,9 @@ struct Driver {
   int (*encode)(TensorMap* map, int type, unsigned rank, void* address, const std::uint64_t* extents,
                 const std::uint64_t* strides, const unsigned* box, const unsigned* steps, int interleave, int swizzle,
                 int promotion, int fill);
+  int (*encode_pixels)(TensorMap* map, int type, unsigned rank, void* address, const std::uint64_t* extents,
+                       const std::uint64_t* strides, const int* lower, const int* upper, unsigned channels,
+                       unsigned pixels, const unsigned* steps, int interleave, int swizzle, int promotion, int fill);
   int (*fill)(Address at, unsigned char byte, std::size_t count, void* stream);
   int (*error_name)(int code, const char** name);
 };
@@ -99,7 +102,8 @@ inline const Driver* TheDriver() {
                      load("cuFuncSetAttribute", made.function_set) &&
                      load("cuOccupancyMaxActiveBlocksPerMultiprocessor", made.function_blocks) &&
                      load("cuLaunchKernelEx", made.launch) && load("cuTensorMapEncodeTiled", made.encode) &&
-                     load("cuMemsetD8Async", made.fill) && load("cuGetErrorName", made.error_name);
+                     load("cuTensorMapEncodeIm2col", made.encode_pixels) && load("cuMemsetD8Async", made.fill) &&
+                     load("cuGetErrorName", made.error_name);
     return all && made.init(0) == 0 ? &made : nullptr;
   }();
   return driver;
@@ -181,6 +185,21 @@ class Call {
     if (!Good(driver_->encode(&kept.map, type, RANK, reinterpret_cast<void*>(at), extents, strides, box, ones, 0,
                               swizzle, promotion, 0),
               "cuTensorMapEncodeTiled"))
+      return false;
+    kept.at = at;
+    return true;
+  }
+
+  // Likewise of pixels: corners and steps count from the innermost spatial dimension.
+  template <unsigned RANK>
+  bool Map(KeptMap& kept, Address at, int type, const std::uint64_t (&extents)[RANK],
+           const std::uint64_t (&strides)[RANK], const int (&lower)[RANK - 2], const int (&upper)[RANK - 2],
+           const unsigned (&steps)[RANK], unsigned channels, unsigned pixels, int swizzle, int promotion) {
+    if (kept.at == at && at != 0) return true;
+    kept.at = 0;
+    if (!Good(driver_->encode_pixels(&kept.map, type, RANK, reinterpret_cast<void*>(at), extents, strides, lower, upper,
+                                     channels, pixels, steps, 0, swizzle, promotion, 0),
+              "cuTensorMapEncodeIm2col"))
       return false;
     kept.at = at;
     return true;

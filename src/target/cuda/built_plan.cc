@@ -291,6 +291,25 @@ class Builder {
              fmt::format("a row of the box has {} bytes: the copy engine wants a multiple of {}", row, kMapAlignment));
     } else if (map.swizzle > 0 && row > map.swizzle) {
       Refuse(where, fmt::format("a row of the box has {} bytes, more than the swizzle's {}", row, map.swizzle));
+    } else if (map.tf32 && memory->dtype != DType::kF32) {
+      Refuse(where, fmt::format("'{}' is {}: only f32 becomes TF32", map.buffer, hone::Name(memory->dtype)));
+    } else if (map.pixels) {
+      Pixels(where, map);
+    }
+  }
+
+  void Pixels(const std::string& where, const TensorMapArgument& map) {
+    const std::size_t spatial = map.pixels->lower.size();
+    const std::int64_t least = LeastPixelCorner(spatial), most = -least - 1;
+    for (std::size_t d = 0; d < spatial; ++d) {
+      const std::int64_t lower = map.pixels->lower[d], upper = map.pixels->upper[d];
+      if (std::min(lower, upper) < least || std::max(lower, upper) > most) {
+        return Refuse(where, fmt::format("pixels from {} to {}: the copy engine wants both from {} to {} here", lower,
+                                         upper, least, most));
+      }
+      if (map.shape[d + 1] - 1 + upper < lower)
+        return Refuse(where, fmt::format("there are no pixels from {} to {} along spatial dimension {}", lower,
+                                         map.shape[d + 1] - 1 + upper, d));
     }
   }
 

@@ -267,6 +267,13 @@ TEST_F(BuiltPlanTest, ATensorMapStaysInsideItsTensor) {
   EXPECT_EQ(with(map), "/steps/0/arguments/0: stride 127 of 'x' is 508 bytes: the copy engine wants a multiple of 16");
   map = {"x", 0, {64, 128}, {128, 1}, {8, 64}, 128};
   EXPECT_EQ(with(map), "/steps/0/arguments/0: a row of the box has 256 bytes, more than the swizzle's 128");
+  map = {"x", 0, {2, 8, 16, 32}, {4096, 512, 32, 1}, {64, 32}, 128};
+  map.pixels = PixelWalk{.lower = {-1, -1}, .upper = {-1, -1}, .stride = {1, 1}};
+  EXPECT_EQ(with(map), "built");
+  map.pixels->upper[1] = 128;
+  EXPECT_EQ(with(map), "/steps/0/arguments/0: pixels from -1 to 128: the copy engine wants both from -128 to 127 here");
+  map.pixels->upper = {-9, 0};
+  EXPECT_EQ(with(map), "/steps/0/arguments/0: there are no pixels from -1 to -2 along spatial dimension 0");
 }
 
 }  // namespace

@@ -42,11 +42,11 @@ Result<Api> OpenApi() {
       load("cuCtxSynchronize", api.context_wait) && load("cuMemHostAlloc", api.host_allocate) &&
       load("cuCtxGetLimit", api.get_limit) && load("cuCtxResetPersistingL2Cache", api.reset_persisting) &&
       load("cuLaunchHostFunc", api.host_function) && load("cuTensorMapEncodeTiled", api.encode_tiled) &&
-      load("cuStreamBeginCapture_v2", api.capture_begin) && load("cuStreamEndCapture", api.capture_end) &&
-      load("cuGraphInstantiateWithFlags", api.graph_instantiate) && load("cuGraphLaunch", api.graph_launch) &&
-      load("cuGraphDestroy", api.graph_destroy) && load("cuGraphExecDestroy", api.exec_destroy) &&
-      load("cuProfilerStart", api.profiler_start) && load("cuProfilerStop", api.profiler_stop) &&
-      load("cuGetErrorName", api.error_name);
+      load("cuTensorMapEncodeIm2col", api.encode_pixels) && load("cuStreamBeginCapture_v2", api.capture_begin) &&
+      load("cuStreamEndCapture", api.capture_end) && load("cuGraphInstantiateWithFlags", api.graph_instantiate) &&
+      load("cuGraphLaunch", api.graph_launch) && load("cuGraphDestroy", api.graph_destroy) &&
+      load("cuGraphExecDestroy", api.exec_destroy) && load("cuProfilerStart", api.profiler_start) &&
+      load("cuProfilerStop", api.profiler_stop) && load("cuGetErrorName", api.error_name);
   if (!all)
     return Fail(ErrorKind::kDevice, fmt::format("{} is older than CUDA 12.0: install a newer driver", library->path()));
   if (const int code = api.init(0)) {

@@ -109,6 +109,10 @@ struct Api {
   int (*encode_tiled)(TensorMap* map, int type, unsigned rank, void* address, const std::uint64_t* extents,
                       const std::uint64_t* strides, const unsigned* box, const unsigned* element_strides,
                       int interleave, int swizzle, int promotion, int fill);
+  int (*encode_pixels)(TensorMap* map, int type, unsigned rank, void* address, const std::uint64_t* extents,
+                       const std::uint64_t* strides, const int* lower, const int* upper, unsigned channels,
+                       unsigned pixels, const unsigned* element_strides, int interleave, int swizzle, int promotion,
+                       int fill);
   int (*capture_begin)(void* stream, int mode);
   int (*capture_end)(void* stream, void** graph);
   int (*graph_instantiate)(void** exec, void* graph, unsigned long long flags);

@@ -165,19 +165,32 @@ Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>
         const auto element = Bytes(memory.dtype);
         // The driver's dimensions count from the innermost.
         std::array<std::uint64_t, 5> extents{}, strides{};
-        std::array<unsigned, 5> box{}, steps_of_one{1, 1, 1, 1, 1};
-        const std::size_t rank = map.shape.size();
+        std::array<unsigned, 5> box{}, walk{1, 1, 1, 1, 1};
+        const std::size_t rank = map.shape.size(), boxed = map.box.size();
+        for (std::size_t d = 0; d < boxed; ++d) box[d] = static_cast<unsigned>(map.box[boxed - 1 - d]);
         for (std::size_t d = 0; d < rank; ++d) {
           extents[d] = static_cast<std::uint64_t>(map.shape[rank - 1 - d]);
-          box[d] = static_cast<unsigned>(map.box[rank - 1 - d]);
           if (d > 0) strides[d - 1] = static_cast<std::uint64_t>(map.strides[rank - 1 - d]) * element;
         }
         const int promote = map.promote == 256 ? 3 : map.promote == 128 ? 2 : map.promote == 64 ? 1 : 0;
         const int swizzle = map.swizzle == 128 ? 3 : map.swizzle == 64 ? 2 : map.swizzle == 32 ? 1 : 0;
         const Address address = memory.address + static_cast<Address>(map.offset) * element;
-        HONE_CUDA(encode_tiled, &value, RowOf(memory.dtype).tensor_map_code, static_cast<unsigned>(rank),
-                  reinterpret_cast<void*>(address), extents.data(), strides.data(), box.data(), steps_of_one.data(), 0,
-                  swizzle, promote, 0);
+        const int type = map.tf32 ? kTf32MapCode : RowOf(memory.dtype).tensor_map_code;
+        void* const begin = reinterpret_cast<void*>(address);
+        if (map.pixels) {
+          std::array<int, 3> lower{}, upper{};
+          const std::size_t spatial = rank - 2;
+          for (std::size_t d = 0; d < spatial; ++d) {
+            lower[d] = static_cast<int>(map.pixels->lower[spatial - 1 - d]);
+            upper[d] = static_cast<int>(map.pixels->upper[spatial - 1 - d]);
+            walk[d + 1] = static_cast<unsigned>(map.pixels->stride[spatial - 1 - d]);
+          }
+          HONE_CUDA(encode_pixels, &value, type, static_cast<unsigned>(rank), begin, extents.data(), strides.data(),
+                    lower.data(), upper.data(), box[0], box[1], walk.data(), 0, swizzle, promote, 0);
+        } else {
+          HONE_CUDA(encode_tiled, &value, type, static_cast<unsigned>(rank), begin, extents.data(), strides.data(),
+                    box.data(), walk.data(), 0, swizzle, promote, 0);
+        }
       }
     }
     made.push_back(std::move(one));
