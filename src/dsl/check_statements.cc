@@ -354,15 +354,16 @@ bool Checker::Settings(const Statement& statement, Kernel& kernel) {
   if (!KnowsSettings(statement, *kernel.family)) return false;
   const std::string choice(ChoiceOf(*kernel.family, device_->kind));
   const auto chosen = statement.settings.find(choice);
-  if (chosen != statement.settings.end()) kernel.settings.insert(*chosen);
+  // Whether a way can, and is worth it, may depend on what else is set: products of f32 in TF32, say.
+  kernel.settings.insert(statement.settings.begin(), statement.settings.end());
   if (auto why = ChooseWay(kernel)) {
     const bool says = chosen != statement.settings.end() && chosen->second.at.line != 0;
     return Fail(says ? chosen->second.at : statement.at, std::move(*why));
   }
-  for (const Knob& knob : kernel.way->knobs) {
-    const auto given = statement.settings.find(std::string(knob.name));
-    if (given != statement.settings.end()) kernel.settings.insert(*given);
-  }
+  std::erase_if(kernel.settings, [&](const auto& setting) {
+    const auto is_it = [&](const Knob& knob) { return knob.name == setting.first; };
+    return setting.first != choice && std::ranges::none_of(kernel.way->knobs, is_it);
+  });
   FillSettings(kernel);
   for (const Knob& knob : kernel.way->knobs) {
     const auto found = kernel.settings.find(std::string(knob.name));

@@ -31,6 +31,11 @@ struct Way {
   bool multiplies = false;
   // Whether a family's products may be of whole numbers: other ways are not asked for such.
   bool wholes = false;
+  // Of convolutions: whether it reads images and weights with their channels last however the result lies, and ends
+  // elements itself (dsl/cuda/channels_last.h).
+  bool reads_channels_last = false;
+  // Bytes that it moves beside each operand and result once, for predictions. Null: none.
+  double (*bytes_beside)(const KernelProgram& program, const Kernel& kernel) = nullptr;
   std::span<const Knob> knobs = {};  // in this order: a default may depend on those before it
   // One of them: writes the kernel's function body, or adds its kernels and launches to a plan.
   void (*emit_cpu)(const KernelProgram& program, const Kernel& kernel, Writer& writer) = nullptr;
@@ -51,7 +56,7 @@ double SlowerBy(const Setting& choice, const Kernel& kernel);
 std::string_view ChoiceOf(const Family& family, DeviceKind device);
 
 // Sets kernel.way: to what the settings choose, else to the best that can make it, which the settings then name. Or
-// says why not. Of the settings the choice alone is looked at.
+// says why not. Of the settings the choice is looked at, and what ways ask for.
 std::optional<std::string> ChooseWay(Kernel& kernel);
 // Sets what the settings leave open to the way's defaults.
 void FillSettings(Kernel& kernel);

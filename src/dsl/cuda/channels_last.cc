@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "dsl/cuda/conv_product.h"
 #include "dsl/cuda/convolution_library.h"
 #include "dsl/cuda/library.h"
 #include "dsl/cuda/writer.h"
@@ -30,7 +31,10 @@ Planes PlanesOf(const Shape& shape) {
   return planes;
 }
 
+bool ReadsChannelsLast(const Kernel& kernel) { return kernel.way->reads_channels_last; }
+
 bool LiesChannelsLast(const Kernel& kernel, int input) {
+  if (ReadsChannelsLast(kernel)) return LiesForTiles(kernel, input);
   const ConvolutionOperand role = ConvolutionOperandOf(kernel, input);
   const auto want = ChannelsLastStrides(role.shape);
   const KernelOperand& operand = InputOperand(kernel, static_cast<std::size_t>(input));
@@ -40,9 +44,10 @@ bool LiesChannelsLast(const Kernel& kernel, int input) {
   return true;
 }
 
-bool IsSplit(const Kernel& kernel) {
-  return kernel.settings.contains(std::string(kLayoutKnob)) && MakesChannelsLast(kernel);
-}
+// Whether it ends elements before it writes them.
+bool EndsItself(const Kernel& kernel) { return ReadsChannelsLast(kernel) || EndsInLibrary(kernel); }
+
+bool IsSplit(const Kernel& kernel) { return ReadsChannelsLast(kernel) || MakesChannelsLast(kernel); }
 
 // Steps along the dimensions of [N, C, pixels] that a walk of these strides and extents makes from `offset`, as strides
 // of the other layout; nothing if some step goes along two of them at once.
@@ -83,7 +88,7 @@ class Splitter {
 
   KernelProgram Split() {
     for (std::size_t k = 0; k < program_.kernels.size(); ++k) {
-      if (IsSplit(program_.kernels[k])) StayAsMade(k);
+      if (MakesChannelsLast(program_.kernels[k])) StayAsMade(k);
     }
     std::vector<Kernel> kernels;
     kernels.swap(program_.kernels);
@@ -139,7 +144,8 @@ class Splitter {
       if (!LiesChannelsLast(kernel, input)) Copy(kernel, input);
     }
     const bool stays = std::find(stays_.begin(), stays_.end(), kernel.target) != stays_.end();
-    const bool ended = IsPlainEnd(kernel) || EndsInLibrary(kernel);
+    const bool ended = IsPlainEnd(kernel) || EndsItself(kernel);
+    if (!MakesChannelsLast(kernel)) return program_.kernels.push_back(std::move(kernel));
     std::optional<Kernel> end;
     if (!ended || !stays) {
       const int made = stays ? kernel.target : NewBuffer(kernel, "last", kernel.result, buffer(kernel.target).dtype);
@@ -171,36 +177,59 @@ class Splitter {
   }
 
   void Copy(Kernel& kernel, int input) {
-    const ConvolutionOperand role = ConvolutionOperandOf(kernel, input);
+    const TileCopy role = CopyOf(kernel, input);
     const KernelOperand& operand = InputOperand(kernel, static_cast<std::size_t>(input));
     const DType dtype = buffer(operand.buffer).dtype;
     const bool once = buffer(operand.buffer).home == KernelBuffer::Home::kParameter;
     const int copy = NewBuffer(kernel, input == 0 ? "x_last" : "w_last", role.shape, dtype);
     std::vector<IndexVar> space;
     for (const std::int64_t extent : Last(role.shape)) space.push_back(NewIndex(extent));
-    const std::vector<Expr> place(space.begin(), space.end());
-    Kernel map = MapBeside(kernel, std::move(space), copy);
-    KernelOperand from{.buffer = operand.buffer, .strides = {}, .offset = operand.offset};
-    for (const std::size_t d : Last(role.dims)) from.strides.push_back(operand.strides[d]);
-    map.operands = {std::move(from)};
-    map.operand_types = {dtype};
-    map.epilogue = Load(0, place, ScalarType::kReal);
-    SettleMap(map);
-    if (once) map.attributes[kPrepared] = {1};
-    program_.kernels.push_back(std::move(map));
+    std::vector<std::int64_t> strides;
+    for (const std::size_t d : Last(role.dims)) strides.push_back(operand.strides[d]);
+    const bool as_it_is = role.channels == role.shape[1] && !role.backwards;
+    Kernel made = MapBeside(kernel, space, copy);
+    made.operands = {{.buffer = operand.buffer, .strides = std::move(strides), .offset = operand.offset}};
+    made.operand_types = {dtype};
+    if (as_it_is) {
+      made.epilogue = Load(0, std::vector<Expr>(space.begin(), space.end()), ScalarType::kReal);
+    } else {
+      made.family = FindFamily("nest");
+      Shape there = Last(role.shape);
+      there.back() = role.channels;
+      made.operands[0].extents = there;
+      made.epilogue = Elsewise(role, space, there);
+    }
+    SettleMap(made);
+    if (once) made.attributes[kPrepared] = {1};
+    program_.kernels.push_back(std::move(made));
     // An operand of its own: the end may read the other one.
     KernelOperand copied{.buffer = copy, .strides = std::vector<std::int64_t>(kernel.space.size(), 0)};
-    const auto strides = ChannelsLastStrides(role.shape);
-    for (std::size_t d = 0; d < role.dims.size(); ++d) copied.strides[role.dims[d]] = strides[d];
+    const auto lies = ChannelsLastStrides(role.shape);
+    for (std::size_t d = 0; d < role.dims.size(); ++d) copied.strides[role.dims[d]] = lies[d];
     Expr& read = kernel.inputs[static_cast<std::size_t>(input)];
     read = Load(static_cast<int>(kernel.operands.size()), read->operands, read->type);
     kernel.operands.push_back(std::move(copied));
     kernel.operand_types.push_back(dtype);
   }
 
+  static TileCopy CopyOf(const Kernel& kernel, int input) {
+    if (ReadsChannelsLast(kernel)) return TileCopyOf(kernel, input);
+    const ConvolutionOperand role = ConvolutionOperandOf(kernel, input);
+    return {.dims = role.dims, .shape = role.shape, .channels = role.shape[1]};
+  }
+
+  // An element of a copy whose channels are more than there are, or whose window is turned round: as a nest has it.
+  static Expr Elsewise(const TileCopy& role, const std::vector<IndexVar>& space, const Shape& there) {
+    std::vector<Expr> place(space.begin(), space.end());
+    for (std::size_t d = 1; role.backwards && d + 1 < place.size(); ++d) place[d] = Expr(there[d] - 1) - place[d];
+    const Expr load = Load(0, place, ScalarType::kReal);
+    if (role.channels == role.shape[1]) return load;
+    return Select(Less(space.back(), role.channels), load, 0.0);
+  }
+
   // From `made`, which lies channels last, to the kernel's target, which does if it `stays`.
   Kernel End(Kernel kernel, int made, bool stays) {
-    if (EndsInLibrary(kernel)) kernel.epilogue = Value(kIt, ScalarType::kReal);
+    if (EndsItself(kernel)) kernel.epilogue = Value(kIt, ScalarType::kReal);
     std::vector<int> dims = ResultDims(kernel);
     auto strides = ChannelsLastStrides(kernel.result);
     if (stays) {
@@ -224,7 +253,30 @@ std::vector<std::int64_t> ChannelsLastStrides(const Shape& shape) {
   return strides;
 }
 
-bool MakesChannelsLast(const Kernel& kernel) { return WordSetting(kernel, std::string(kLayoutKnob)) == kChannelsLast; }
+bool MakesChannelsLast(const Kernel& kernel) {
+  return kernel.settings.contains(std::string(kLayoutKnob)) &&
+         WordSetting(kernel, std::string(kLayoutKnob)) == kChannelsLast;
+}
+
+double BytesBeside(const KernelProgram& program, const Kernel& kernel) {
+  const auto bytes = [&](int buffer) {
+    const KernelBuffer& of = program.buffers[static_cast<std::size_t>(buffer)];
+    return static_cast<double>(ElementCount(of.shape)) * static_cast<double>(Bytes(of.dtype));
+  };
+  const bool last = MakesChannelsLast(kernel);
+  double moved = 0;
+  if (IsSplit(kernel) && kernel.inputs[0]->kind == Expr::Kind::kLoad && !LiesChannelsLast(kernel, 0)) {
+    const int x = InputOperand(kernel, 0).buffer;
+    const bool made_so = std::any_of(program.kernels.begin(), program.kernels.end(), [&](const Kernel& maker) {
+      return maker.family == kernel.family && maker.target == x && MakesChannelsLast(maker);
+    });
+    if (!made_so) moved += 2 * bytes(x);
+  }
+  const KernelBuffer& made = program.buffers[static_cast<std::size_t>(kernel.target)];
+  const bool turned = last && made.home != KernelBuffer::Home::kIntermediate;
+  if (turned || !(EndsItself(kernel) || IsPlainEnd(kernel))) moved += 2 * bytes(kernel.target);
+  return moved;
+}
 
 bool CanLieChannelsLast(const Kernel& kernel) { return kernel.compute != DType::kF64 && LibraryConvolves(kernel); }
 

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "dsl/cuda/conv_product.h"
 #include "dsl/cuda/matmul_choice.h"
 #include "dsl/cuda/matmul_end.h"
 #include "dsl/cuda/matmul_layout.h"
@@ -42,6 +43,7 @@ constexpr std::int64_t kBoxRows = 64;              // of an operand that lies ac
 
 // What operands are packed as.
 DType ElementType(TensorPrecision precision) {
+  if (precision == TensorPrecision::kTF32) return DType::kF32;
   return precision == TensorPrecision::kBF16 ? DType::kBF16 : DType::kF16;
 }
 // The type that an operand has to have to be multiplied where it lies. Reals of 8 bits are of two, that may be mixed;
@@ -60,11 +62,13 @@ OperandLayout LayoutInPlace(const Kernel& kernel, const MatmulShape& shape, std:
 
 class TensorEmitter {
  public:
-  TensorEmitter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out, const TensorSettings& settings)
+  TensorEmitter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out, const TensorSettings& settings,
+                const ConvProduct* conv)
       : program_(program),
         kernel_(kernel),
         out_(out),
         settings_(settings),
+        conv_(conv),
         text_(program, kernel, out),
         scaled_(ScalesOperands(kernel, settings.precision)) {}
 
@@ -84,7 +88,7 @@ class TensorEmitter {
     splits_ = (steps_ + steps_of_split_ - 1) / steps_of_split_;
     const Packing packing{
         .parts = TensorParts(settings_), .element = ElementType(settings_.precision), .chunk = scaled_ ? chunk_ : 0};
-    for (int input = 0; input < 1 + settings_.products; ++input) {
+    for (int input = 0; !conv_ && input < 1 + settings_.products; ++input) {
       operands_.push_back(Layout(input) == OperandLayout::kElsewise ? PackOperand(kernel_, text_, out_, input, packing)
                                                                     : AsItLies(input));
     }
@@ -101,6 +105,7 @@ class TensorEmitter {
 
   // Of an operand that is read where it lies; of another, elsewise.
   OperandLayout Layout(int input) const {
+    if (conv_) return OperandLayout::kAlongK;
     return scaled_ ? OperandLayout::kElsewise : LayoutInPlace(kernel_, text_.shape, At(input), settings_.precision);
   }
   bool Across(int input) const { return Layout(input) == OperandLayout::kAcrossK; }
@@ -134,6 +139,7 @@ class TensorEmitter {
            (input == 0 ? 1 : settings_.cluster);
   }
   TensorMapArgument Map(int input) const {
+    if (conv_) return conv_->Map(program_, input, CopiedLines(input));
     const PackedOperand& operand = operands_[At(input)];
     return {.buffer = operand.buffer,
             .offset = operand.offset,
@@ -313,10 +319,14 @@ class TensorEmitter {
     for (std::int64_t p = 0; p < settings_.products; ++p) out_.Line(fmt::format("FetchMap(&{});", Right("b_map", p)));
     OpenItems();
     const std::vector<std::string> batches = text_.OpenBatches("batch", -1);
-    std::string of_batch = fmt::format("const int a_batch = {}", text_.BatchOf(0, batches));
-    for (std::int64_t p = 0; p < settings_.products; ++p)
-      of_batch += fmt::format(", {} = {}", Right("b_batch", p), text_.BatchOf(static_cast<int>(1 + p), batches));
-    out_.Line(of_batch + ";");
+    if (conv_) {
+      conv_->OpenTile(out_, text_, batches, settings_);
+    } else {
+      std::string of_batch = fmt::format("const int a_batch = {}", text_.BatchOf(0, batches));
+      for (std::int64_t p = 0; p < settings_.products; ++p)
+        of_batch += fmt::format(", {} = {}", Right("b_batch", p), text_.BatchOf(static_cast<int>(1 + p), batches));
+      out_.Line(of_batch + ";");
+    }
     out_.Line(fmt::format("const int end = min(last_step * {}, {});", blocks_a_step_, blocks_k_));
     out_.Open(fmt::format("for (int block = first_step * {}; block < end; ++block)", blocks_a_step_));
     out_.Line("const unsigned barrier = SharedAddress(&full[stage]), to = stages + stage * kStageBytes;");
@@ -342,6 +352,7 @@ class TensorEmitter {
     } else {
       out_.Line("ExpectBytes(barrier, kStageBytes);");
     }
+    if (conv_) conv_->OpenStage(out_);
     for (std::int64_t p = 0; p < parts; ++p) CopyTile(0, p * PartBytes(0), "a_map", "a_batch", p);
     for (std::int64_t copy = 0; copy < parts * settings_.products; ++copy) {
       const std::int64_t part = copy % parts, product = copy / parts;
@@ -361,6 +372,9 @@ class TensorEmitter {
     const std::int64_t lines = CopiedLines(input), rows = input == 0 ? settings_.tile_m : settings_.tile_n;
     const std::string share = shared ? fmt::format(" + member * {}", lines) : "";
     const std::string to = shared ? fmt::format(" + member * {}", lines * kTensorRowBytes) : "";
+    if (conv_)
+      return out_.Line(
+          conv_->Copy(input, fmt::format("to + {}{}", at, to), map, share, shared ? (1 << settings_.cluster) - 1 : 0));
     const std::string row0 = input == 0 ? "m0" : "n0",
                       k0 = fmt::format("{}block * {}", settings_.segments ? "k_begin + " : "", depth_);
     for (std::int64_t box = 0; box < (across ? rows / kBoxRows : 1); ++box) {
@@ -538,7 +552,7 @@ class TensorEmitter {
   }
   void OpenDepth() {
     out_.Unroll();
-    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", kTensorRowBytes / 32));
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", conv_ ? conv_->StepsOfStage() : kTensorRowBytes / 32));
   }
   void Product(std::string_view sums, std::int64_t a_part, std::int64_t b_part, const std::string& add) {
     const ProductKind kind = Kind();
@@ -653,6 +667,7 @@ class TensorEmitter {
   const Kernel& kernel_;
   DeviceWriter& out_;
   const TensorSettings settings_;
+  const ConvProduct* const conv_;
   MatmulText text_;
   const std::int64_t depth_ = TensorDepth(settings_.precision);
   const bool scaled_;
@@ -709,8 +724,8 @@ bool RightOnesLieAlike(const Kernel& kernel, TensorPrecision precision) {
 }
 
 void EmitMatmulTensor(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out,
-                      const TensorSettings& settings) {
-  TensorEmitter(program, kernel, out, settings).Emit();
+                      const TensorSettings& settings, const ConvProduct* conv) {
+  TensorEmitter(program, kernel, out, settings, conv).Emit();
 }
 
 }  // namespace hone::dsl

@@ -14,6 +14,7 @@
 //   is
 //          what bf16 is.
 //   bf16   one product of bfloat16s, for operands that are such
+//   tf32   one product of floats, which the copy engine rounds to TF32: of convolutions alone
 //   f8     one product of reals of 8 bits, for operands that are such: the accumulator keeps some 13 bits of them, so
 //          their sums are begun anew after every `promote` of K as well, but nothing is scaled
 //   i8     one product of whole numbers of 8 bits, exact: sums of 32
@@ -30,6 +31,8 @@
 //
 // Where consumers take turns, each has a tile of 64 rows of its own: while one ends its elements the other multiplies,
 // and only one of them does at a time.
+//
+// Of a convolution (conv_product.h) one operand is pixels under the places of a window, and copied so.
 //
 // Operands that are such 16-bit numbers already and aligned are read where they are, along K or across it
 // (matmul_layout.h): the tensor cores turn those. Of several right operands tiles lie one below the other in a stage,
@@ -59,7 +62,10 @@ bool LieAcrossK(const Kernel& kernel);
 // Whether all right operands do so alike, so that several products may be made together.
 bool RightOnesLieAlike(const Kernel& kernel, TensorPrecision precision);
 
+class ConvProduct;  // dsl/cuda/conv_product.h
+
+// `conv`: the convolution that the kernel is the product of, or null.
 void EmitMatmulTensor(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out,
-                      const TensorSettings& settings);
+                      const TensorSettings& settings, const ConvProduct* conv = nullptr);
 
 }  // namespace hone::dsl

@@ -23,6 +23,7 @@ TensorPrecision PrecisionOf(const Kernel& kernel) {
   if (way == "f32x3") return TensorPrecision::kF32x3;
   if (way == "f8") return TensorPrecision::kF8;
   if (way == "i8") return TensorPrecision::kI8;
+  if (way != "bf16" && way != "f16" && AllAre(kernel, DType::kF32)) return TensorPrecision::kTF32;
   return way == "bf16" || (way != "f16" && AllAre(kernel, DType::kBF16)) ? TensorPrecision::kBF16
                                                                          : TensorPrecision::kF16;
 }
@@ -348,6 +349,10 @@ std::optional<std::string> CheckTensorEnd(const Kernel& kernel, const Setting& v
 }
 
 void EmitTensorWay(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+  EmitTensorProduct(program, kernel, out, nullptr);
+}
+
+void EmitTensorProduct(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out, const ConvProduct* conv) {
   if (ElementCount(kernel.result) == 0) return;
   TensorSettings settings = TensorSettingsOf(kernel);
   settings.stages = static_cast<int>(IntSetting(kernel, "stages"));
@@ -358,7 +363,7 @@ void EmitTensorWay(const KernelProgram& program, const Kernel& kernel, DeviceWri
   // A product by itself, of several that the statement makes, is of f32.
   if (kernel.settings.contains("end") && WordSetting(kernel, "end") == "tiles" && !CheckTiles(kernel))
     settings.end = TensorEnd::kTiles;
-  EmitMatmulTensor(program, kernel, out, settings);
+  EmitMatmulTensor(program, kernel, out, settings, conv);
 }
 
 }  // namespace hone::dsl

@@ -60,7 +60,8 @@ inline constexpr Knob kTensorEndKnob{
     "end", "how 16-bit results leave: lines, by the threads; tiles, by the copy engine while the threads go on",
     TensorEndValues, CheckTensorEnd};
 
-// Writes the product as the kernel's settings say.
+// Writes the product as the kernel's settings say; `conv`: the convolution that it is of.
+void EmitTensorProduct(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out, const ConvProduct* conv);
 void EmitTensorWay(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out);
 
 }  // namespace hone::dsl

@@ -11,6 +11,7 @@
 #include "dsl/knobs.h"
 #include "dsl/shape/fold_pass.h"
 #include "dsl/shape/loops.h"
+#include "dsl/shape/matmul_shape.h"
 #include "dsl/shape/reduction.h"
 
 namespace hone {

@@ -14,6 +14,7 @@ std::string_view TypeText(DType type) {
     case DType::kF8E4M3: return "e4m3";
     case DType::kF8E5M2: return "e5m2";
     case DType::kI8: return "s8";
+    case DType::kF32: return "tf32";
     default: return "f16";
   }
 }
@@ -22,6 +23,7 @@ std::string_view TypeText(DType type) {
 
 std::string ProductKind::Name() const {
   if (Bytes(a) == 1) return fmt::format("Multiply_{}_{}", TypeText(a), TypeText(b));
+  if (a == DType::kF32) return "MultiplyTf32";
   return fmt::format("Multiply{}{}{}", a == DType::kBF16 ? "Brains" : "Halves", a_across ? "AcrossA" : "",
                      b_across ? "AcrossB" : "");
 }
@@ -34,7 +36,7 @@ std::string ProductText(std::int64_t n, const ProductKind& kind) {
     names += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
     values += fmt::format("{}\"+{}\"(d[{}])", i == 0 ? "" : ", ", whole ? "r" : "f", i);
   }
-  // What may follow: signs of the operands, and that they lie across K, which those of 8 bits never do.
+  // What may follow: signs of the operands, and that they lie across K, which only those of 16 bits do.
   std::string more = whole ? "" : ", 1, 1";
   if (Bytes(kind.a) == 2) more += fmt::format(", {:d}, {:d}", kind.a_across, kind.b_across);
   return fmt::format(

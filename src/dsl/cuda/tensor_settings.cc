@@ -29,6 +29,7 @@ std::int64_t TensorEndBytes(const TensorSettings& settings) {
 std::int64_t TensorStaticBytes(const TensorSettings& settings) { return 256 + settings.groups * 8; }
 
 std::int64_t TensorElementBytes(TensorPrecision precision) {
+  if (precision == TensorPrecision::kTF32) return 4;
   return precision == TensorPrecision::kF8 || precision == TensorPrecision::kI8 ? 1 : 2;
 }
 std::int64_t TensorDepth(TensorPrecision precision) { return kTensorRowBytes / TensorElementBytes(precision); }

@@ -12,7 +12,7 @@ namespace hone::dsl {
 
 // How the result leaves: a warp's lines at a time, boxes that the copy engine writes, or rows that are folded.
 enum class TensorEnd : std::uint8_t { kLines, kTiles, kRows };
-enum class TensorPrecision : std::uint8_t { kF32x3, kF16, kBF16, kF8, kI8 };
+enum class TensorPrecision : std::uint8_t { kF32x3, kF16, kBF16, kTF32, kF8, kI8 };
 
 struct TensorSettings {
   TensorPrecision precision = TensorPrecision::kF32x3;

@@ -20,6 +20,7 @@
 #include "base/process.h"
 #include "candidate/plan.h"
 #include "dsl/cuda/attention_wgmma.h"
+#include "dsl/cuda/tensor_product.h"
 #include "dsl/lower.h"
 #include "dsl/testing/interpreter.h"
 #include "problem/element.h"
@@ -27,6 +28,8 @@
 
 namespace hone {
 extern const std::string_view kTensorCoreText;      // dsl/cuda/tensor_core.cuh
+extern const std::string_view kTensorEndText;       // dsl/cuda/tensor_end.cuh
+extern const std::string_view kTensorPixelsText;    // dsl/cuda/tensor_pixels.cuh
 extern const std::string_view kAttentionPairsText;  // dsl/cuda/attention_pairs.cuh
 }  // namespace hone
 
@@ -43,11 +46,13 @@ class DeviceBlocksTest : public ::testing::Test {
     const auto& program = std::get<KernelProgram>(lowered);
     const Plan plan = EmitCuda(program);
     std::map<std::string, std::vector<char>> memory;
+    std::map<std::string, std::size_t> element_bytes;
     std::vector<std::vector<double>> values(program.buffers.size());
     std::mt19937 random(5);
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
       const KernelBuffer& buffer = program.buffers[b];
       auto& bytes = memory[buffer.name];
+      element_bytes[buffer.name] = Bytes(buffer.dtype);
       bytes.assign(static_cast<std::size_t>(ElementCount(buffer.shape)) * Bytes(buffer.dtype), '\xff');
       if (buffer.home > KernelBuffer::Home::kParameter) continue;
       values[b].resize(static_cast<std::size_t>(ElementCount(buffer.shape)));
@@ -58,15 +63,17 @@ class DeviceBlocksTest : public ::testing::Test {
         values[b][i] = ElementAsDouble(buffer.dtype, bytes.data(), static_cast<std::int64_t>(i));
       }
     }
-    for (const PlanBuffer& buffer : plan.buffers)
+    for (const PlanBuffer& buffer : plan.buffers) {
+      element_bytes[buffer.name] = Bytes(buffer.dtype);
       memory[buffer.name].assign(static_cast<std::size_t>(ElementCount(buffer.shape)) * Bytes(buffer.dtype), '\xff');
+    }
     std::vector<void*> addresses;
     std::map<std::string, std::size_t> numbers;
     for (auto& [name, bytes] : memory) {
       numbers[name] = addresses.size();
       addresses.push_back(bytes.data());
     }
-    RunOnHost(SourceOf(plan, numbers), addresses);
+    RunOnHost(SourceOf(plan, numbers, element_bytes), addresses);
     Interpreter(program, values).Run();
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
       const KernelBuffer& buffer = program.buffers[b];
@@ -87,20 +94,32 @@ class DeviceBlocksTest : public ::testing::Test {
 
  private:
   // The plan's text with stand-ins, and a function that launches its steps.
-  static std::string SourceOf(const Plan& plan, const std::map<std::string, std::size_t>& numbers) {
+  static std::string SourceOf(const Plan& plan, const std::map<std::string, std::size_t>& numbers,
+                              const std::map<std::string, std::size_t>& bytes) {
     std::string text = plan.sources.at(0).text;
     const auto replace = [&](std::string_view what, std::string_view with) {
       for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
         text.replace(at, what.size(), with);
     };
     replace(kTensorCoreText, "");
+    replace(kTensorEndText, "");
+    replace(kTensorPixelsText, "");
     replace(kAttentionPairsText, "");
     replace("asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));", "y = std::exp2(x);");
     for (const DType type : {DType::kF16, DType::kBF16}) {
       for (std::int64_t n = 8; n <= 256; n += 8) replace(AttentionProductsText(n, type), "");
     }
-    replace("template <class T, int N>\nstruct Products;", kProducts);
+    for (const DType type : {DType::kF16, DType::kBF16, DType::kF32}) {
+      const ProductKind kind{type, type};
+      for (std::int64_t n = 64; n <= 256; n += 64)
+        replace(ProductText(n, kind),
+                fmt::format("const auto {} = Products<{}, {}>::Of;\n", kind.Name(), RowOf(type).cuda, n));
+    }
+    replace("template <class T, int N>\nstruct Products;", "");
     replace("#include", "//");
+    replace("extern __shared__ unsigned char tiles[];", "unsigned char* const tiles = Dynamic();");
+    replace("__shared__ __align__(8) unsigned long full[kStages], empty[kStages];",
+            "unsigned long* const full = &Static<unsigned long>(), *const empty = full + kStages;");
     replace("extern __shared__ __align__(16) unsigned char memory[];", "unsigned char* const memory = Dynamic();");
     replace("__shared__ Block::Shared shared;", "Block::Shared& shared = Static<Block::Shared>();");
     std::string run = "extern \"C\" void run(void** buffers) {\n";
@@ -110,9 +129,7 @@ class DeviceBlocksTest : public ::testing::Test {
       for (const PlanArgument& argument : launch.arguments) {
         arguments += arguments.empty() ? "" : ", ";
         if (const auto* map = std::get_if<TensorMapArgument>(&argument)) {
-          arguments += fmt::format("TensorMap{{static_cast<unsigned short*>(buffers[{}]) + {}, {{{}}}, {{{}}}, {}}}",
-                                   numbers.at(map->buffer), map->offset, fmt::join(map->shape, ", "),
-                                   fmt::join(map->strides, ", "), map->box[2]);
+          arguments += MapText(*map, numbers.at(map->buffer), bytes.at(map->buffer));
         } else {
           arguments += fmt::format("Pointer{{buffers[{}]}}", numbers.at(std::get<BufferArgument>(argument).name));
         }
@@ -120,7 +137,15 @@ class DeviceBlocksTest : public ::testing::Test {
       run += fmt::format("  RunGrid({}, {}, {}, [&] {{ {}({}); }});\n", launch.grid[0], launch.block[0],
                          launch.cluster[0], launch.kernel, arguments);
     }
-    return std::string(kStandIns) + text + run + "}\n";
+    return std::string(kStandIns) + std::string(kProducts) + text + run + "}\n";
+  }
+  static std::string MapText(const TensorMapArgument& map, std::size_t buffer, std::size_t bytes) {
+    const auto list = [](const std::vector<std::int64_t>& of) { return fmt::format("{{{}}}", fmt::join(of, ", ")); };
+    const PixelWalk walk = map.pixels.value_or(PixelWalk{});
+    return fmt::format("TensorMap{{static_cast<unsigned char*>(buffers[{}]) + {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}",
+                       buffer, map.offset * static_cast<std::int64_t>(bytes), bytes, map.tf32, list(map.shape),
+                       list(map.strides), map.pixels ? map.box[0] : map.box[map.box.size() - 2], walk.lower.size(),
+                       list(walk.lower), list(walk.upper), list(walk.stride));
   }
 
   static void RunOnHost(const std::string& source, std::vector<void*>& addresses) {
@@ -145,14 +170,15 @@ struct Products {
   static int Column(int i) { return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
   static T At(unsigned address) { return *reinterpret_cast<T*>(there->memory + Swizzled(address)); }
   static unsigned Begin(unsigned long d) { return (d & 0x3fff) << 4; }
-  static float Along(unsigned long d, int row, int k) { return At(Begin(d) + row * 128 + k * 2); }
+  static constexpr int kDepth = 32 / sizeof(T);
+  static float Along(unsigned long d, int row, int k) { return At(Begin(d) + row * 128 + k * sizeof(T)); }
   static float Across(unsigned long d, int k, int column) {
     return At(Begin(d) + column / 64 * ((d >> 16 & 0x3fff) << 4) + k * 128 + column % 64 * 2);
   }
   static void Of(float (&d)[N / 2], unsigned long a, unsigned long b, int add) {
     for (int i = 0; i < N / 2; ++i) {
       if (!add) d[i] = 0;
-      for (int k = 0; k < 16; ++k) d[i] += Along(a, Row(i), k) * Along(b, Column(i), k);
+      for (int k = 0; k < kDepth; ++k) d[i] += Along(a, Row(i), k) * Along(b, Column(i), k);
     }
   }
   static void AfterShared(float (&d)[N / 2], unsigned long a, unsigned long b) {
@@ -198,10 +224,17 @@ struct Products {
 struct Three {
   int x = 0, y = 0, z = 0;
 };
-static thread_local Three threadIdx, blockIdx;
+static thread_local Three threadIdx, blockIdx, gridDim;
 struct uint4 {
   unsigned x, y, z, w;
 };
+struct float2 {
+  float x, y;
+};
+struct float4 {
+  float x, y, z, w;
+};
+static float2 make_float2(float x, float y) { return {x, y}; }
 using std::max;
 using std::min;
 static float __int_as_float(int x) { return std::bit_cast<float>(x); }
@@ -300,6 +333,7 @@ void RunGrid(int blocks, int threads, int cluster, const Kernel& kernel) {
         running.emplace_back([&, b, t] {
           threadIdx.x = t;
           blockIdx.x = first + b;
+          gridDim.x = blocks;
           there = made[b].get();
           kernel();
         });
@@ -314,9 +348,25 @@ struct Pointer {
 
 // --- What is said in PTX on a device.
 struct TensorMap {
-  const unsigned short* from;
-  long extents[4], strides[4];
-  int rows;
+  unsigned char* at;
+  long bytes;
+  bool tf32;
+  long extents[5], strides[5];  // outermost first, as those below
+  int rows, spatial;            // 0: it is of boxes
+  int lower[3], upper[3], step[3];
+  // An element as it comes, by its place from the innermost dimension on; 0 outside.
+  unsigned Element(std::vector<long> place) const {
+    const int rank = static_cast<int>(place.size());
+    long element = 0;
+    for (int d = 0; d < rank; ++d) {
+      const long p = place[rank - 1 - d];
+      if (p < 0 || p >= extents[d]) return 0;
+      element += p * strides[d];
+    }
+    unsigned word = 0;
+    std::memcpy(&word, at + element * bytes, bytes);
+    return tf32 ? (word + 0xfff + (word >> 13 & 1)) & ~0x1fffu : word;
+  }
 };
 static unsigned SharedAddress(const void* pointer) {
   return static_cast<const unsigned char*>(pointer) - there->memory;
@@ -344,14 +394,50 @@ static void TakeTurn(int) { there->two.arrive_and_wait(); }
 static void CopyBoxTo(Block& block, unsigned to, const TensorMap* map, int k, int row, int batch, int part,
                       unsigned barrier) {
   for (int r = 0; r < map->rows; ++r)
-    for (int c = 0; c < 64; ++c) {
-      const bool is_there = row + r < map->extents[2] && k + c < map->extents[3];
-      const unsigned short element =
-          is_there ? map->from[part * map->strides[0] + batch * map->strides[1] + (row + r) * map->strides[2] + k + c]
-                   : 0;
-      std::memcpy(block.memory + Swizzled(to + r * 128 + c * 2), &element, 2);
+    for (int c = 0; c < 128 / map->bytes; ++c) {
+      const unsigned element = map->Element({k + c, row + r, batch, part});
+      std::memcpy(block.memory + Swizzled(to + r * 128 + c * map->bytes), &element, map->bytes);
     }
   block.barriers.at(barrier).Change(0, -map->rows * 128);
+}
+// `places`: channel, spatial ones innermost first, image; then by how much each spatial one is moved.
+static void CopyPixelsTo(Block& block, unsigned to, const TensorMap* map, std::vector<long> places, unsigned barrier) {
+  const int spatial = map->spatial;
+  const std::vector<long> moved(places.begin() + spatial + 2, places.end());
+  places.resize(spatial + 2);
+  for (int r = 0; r < map->rows; ++r) {
+    for (int c = 0; c < 128 / map->bytes; ++c) {
+      std::vector<long> at = places;
+      at[0] += c;
+      for (int d = 0; d < spatial; ++d) at[1 + d] += moved[d];
+      const unsigned element = map->Element(at);
+      std::memcpy(block.memory + Swizzled(to + r * 128 + c * map->bytes), &element, map->bytes);
+    }
+    int d = 0;
+    for (; d < spatial; ++d) {
+      const int of = spatial - 1 - d;
+      places[1 + d] += map->step[of];
+      if (places[1 + d] <= map->extents[1 + of] - 1 + map->upper[of]) break;
+      places[1 + d] = map->lower[of];
+    }
+    if (d == spatial) ++places[1 + d];
+  }
+  block.barriers.at(barrier).Change(0, -map->rows * 128);
+}
+template <class... Places>
+void CopyPixels(unsigned to, const TensorMap* map, Places... places) {
+  std::vector<long> all = {places...};
+  const unsigned barrier = all.back();
+  all.pop_back();
+  CopyPixelsTo(*there, to, map, all, barrier);
+}
+template <class... Places>
+void CopyPixelsToAll(unsigned to, const TensorMap* map, Places... places) {
+  std::vector<long> all = {places...};
+  const unsigned barrier = all[all.size() - 2], blocks = all.back();
+  all.resize(all.size() - 2);
+  for (unsigned b = 0; b < there->cluster->size(); ++b)
+    if (blocks >> b & 1) CopyPixelsTo(*(*there->cluster)[b], to, map, all, barrier);
 }
 static void CopyBox(unsigned to, const TensorMap* map, int k, int row, int batch, int part, unsigned barrier) {
   CopyBoxTo(*there, to, map, k, row, batch, part, barrier);
@@ -376,6 +462,28 @@ template <int REGISTERS>
 void TakeRegisters() {}
 template <int REGISTERS>
 void GiveRegisters() {}
+static unsigned BrainPair(float a, float b) { return PairOf<__nv_bfloat16>(a, b); }
+static unsigned HalfPair(float a, float b) { return PairOf<__half>(a, b); }
+static void StoreMatrices(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
+  Warp& warp = there->warps[threadIdx.x / 32];
+  const int lane = threadIdx.x % 32;
+  warp.words[0][lane] = to;
+  warp.sync.arrive_and_wait();
+  const unsigned words[4] = {a, b, c, d};
+  for (int i = 0; i < 4; ++i)
+    std::memcpy(there->memory + warp.words[0][i * 8 + lane / 4] + lane % 4 * 4, &words[i], 4);
+  warp.sync.arrive_and_wait();
+}
+static void MeetWarpgroup(int warpgroup) { there->warpgroups[warpgroup].sync.arrive_and_wait(); }
+static void StoreBox(const TensorMap* map, int column, int row, int batch, unsigned from) {
+  for (int r = 0; r < 64 && row + r < map->extents[1]; ++r)
+    for (int c = 0; c < 64 && column + c < map->extents[2]; ++c)
+      std::memcpy(map->at + 2 * (batch * map->strides[0] + (row + r) * map->strides[1] + column + c),
+                  there->memory + Swizzled(from + r * 128 + c * 2), 2);
+}
+static void CommitStores() {}
+template <int LEFT>
+void WaitForStores() {}
 
 )";
 };

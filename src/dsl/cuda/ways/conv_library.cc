@@ -134,6 +134,8 @@ HONE_ROW(Way){
     .doc = "cuDNN",
     .why_not = WhyNot,
     .cost = Cost,
+    .multiplies = true,
+    .bytes_beside = BytesBeside,
     .knobs = kKnobs,
     .emit_cuda = Emit,
 };

@@ -1,0 +1,276 @@
+#include "dsl/cuda/conv_product.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/rounding.h"
+#include "dsl/cuda/channels_last.h"
+#include "dsl/cuda/matmul_tensor.h"
+#include "dsl/family.h"
+#include "dsl/way.h"
+
+namespace hone {
+extern const std::string_view kTensorPixelsText;  // dsl/cuda/tensor_pixels.cuh
+}
+
+namespace hone::dsl {
+namespace {
+
+constexpr std::int64_t kFewestMade = 8;  // outputs of a group: rows of weights
+constexpr std::int64_t kStageBytes = kTensorRowBytes, kStepBytes = 32;
+constexpr std::string_view kNames[] = {"z", "y", "x"};  // of spatial dimensions, outermost first
+
+std::int64_t ElementBytes(const Kernel& conv) { return static_cast<std::int64_t>(Bytes(InputType(conv, 0))); }
+// Elements that addresses are multiples of.
+std::int64_t Aligned(const Kernel& conv) { return 16 / ElementBytes(conv); }
+
+// A convolution without gaps: where its window stands at the first output, per spatial dimension of the three.
+std::int64_t LowerOf(const Convolution& shape, std::size_t d) {
+  const WindowDim& dim = shape.dims[d];
+  return shape.transposed ? dim.padding + 1 - dim.Reach() : -dim.padding;
+}
+PixelWalk WalkOf(const Convolution& shape, std::size_t spatial) {
+  PixelWalk walk;
+  for (std::size_t d = 3 - spatial; d < 3; ++d) {
+    const WindowDim& dim = shape.dims[d];
+    const std::int64_t lower = LowerOf(shape, d);
+    walk.lower.push_back(lower);
+    walk.upper.push_back(lower + (dim.out - 1) * dim.stride - (dim.in - 1));
+    walk.stride.push_back(dim.stride);
+  }
+  return walk;
+}
+
+// Strides of what an operand of the chain is read by, along all pixels of an image as one; nothing if they are no one.
+std::optional<std::int64_t> PixelStride(const Kernel& conv, std::size_t operand) {
+  const auto& strides = conv.operands[operand].strides;
+  std::int64_t stride = 0, extent = 1;
+  for (std::size_t d = 2 + SpatialOf(conv); d-- > 2;) {
+    const std::int64_t size = conv.space[d].extent;
+    if (size == 1) continue;
+    if (extent > 1 && strides[d] != stride * extent) return std::nullopt;
+    if (extent == 1) stride = strides[d];
+    extent *= size;
+  }
+  return stride;
+}
+
+bool PixelsAreRows(const Kernel& conv) { return MakesChannelsLast(conv); }
+
+}  // namespace
+
+std::optional<std::string> WhyNoConvProduct(const Kernel& conv) {
+  if (const auto lacks = Lacks(*conv.device, kTensorNeeds)) return *lacks;
+  for (const auto& input : conv.inputs) {
+    if (input->kind != Expr::Kind::kLoad) return "its operands lie in memory: make them in a map of their own";
+  }
+  const DType type = InputType(conv, 0);
+  if (type != InputType(conv, 1) || (!IsHalf(type) && type != DType::kF32) || conv.compute == DType::kF64)
+    return "the tensor cores multiply operands that are both f16, both bf16 or both f32";
+  const Convolution shape(conv);
+  const std::size_t spatial = SpatialOf(conv);
+  const std::int64_t step = kStepBytes / ElementBytes(conv), depth = kStageBytes / ElementBytes(conv);
+  if (shape.made < kFewestMade) return fmt::format("a group has fewer than {} outputs", kFewestMade);
+  if (shape.groups > 1 &&
+      (shape.transposed || shape.channels % step != 0 || (shape.channels > depth && shape.channels % depth != 0)))
+    return fmt::format("groups have a multiple of {} channels up to {}, or of {}, and are not transposed", step, depth,
+                       depth);
+  const PixelWalk walk = WalkOf(shape, spatial);
+  const std::int64_t least = LeastPixelCorner(spatial);
+  for (std::size_t d = 0; d < spatial; ++d) {
+    const WindowDim& dim = shape.dims[3 - spatial + d];
+    if (shape.transposed && dim.stride > 1) return "a transposed one has gaps where its stride is not 1";
+    if (dim.stride > kMostPixelStride) return fmt::format("strides are {} at most", kMostPixelStride);
+    if (std::min(walk.lower[d], walk.upper[d]) < least || std::max(walk.lower[d], walk.upper[d]) >= -least ||
+        dim.Reach() > -2 * least)
+      return fmt::format("the copy engine reaches {} pixels beyond an image at most, and windows are as many twice",
+                         -least);
+  }
+  for (const int operand : OperandsOf({conv.epilogue})) {
+    if (!PixelStride(conv, static_cast<std::size_t>(operand)))
+      return "what the chain reads goes through an image in one step from pixel to pixel: end it in a map";
+  }
+  return std::nullopt;
+}
+
+ConvProduct::ConvProduct(const Kernel& conv)
+    : conv_(conv),
+      shape_(conv),
+      spatial_(SpatialOf(conv)),
+      pixels_are_rows_(PixelsAreRows(conv)),
+      depth_(kStageBytes / ElementBytes(conv)),
+      place_stages_((shape_.channels + depth_ - 1) / depth_) {
+  const std::int64_t pixels = shape_.Pixels(), k = shape_.Taps() * place_stages_ * depth_;
+  Kernel& to = product_;
+  to.family = FindFamily("matmul");
+  to.way = conv.way;
+  to.device = conv.device;
+  to.compute = conv.compute;
+  to.target = conv.target;
+  to.target_type = conv.target_type;
+  to.settings = conv.settings;
+  to.text = conv.text;
+  const std::int64_t m = pixels_are_rows_ ? pixels : shape_.made, n = pixels_are_rows_ ? shape_.made : pixels;
+  for (const std::int64_t extent : {shape_.batch, shape_.groups, m, n, k}) to.space.push_back(NewIndex(extent));
+  to.axes = {4};
+  to.result = {shape_.batch, shape_.groups, m, n};
+  to.operands = conv.operands;
+  to.operand_types = conv.operand_types;
+  for (KernelOperand& operand : to.operands) operand.strides.assign(5, 0);
+  for (const int operand : OperandsOf({conv.epilogue})) {
+    const auto o = static_cast<std::size_t>(operand);
+    const auto& strides = conv.operands[o].strides;
+    auto& mine = to.operands[o].strides;
+    mine = {strides[0], strides[1] * shape_.made, strides[1], PixelStride(conv, o).value_or(0), 0};
+    if (pixels_are_rows_) std::swap(mine[2], mine[3]);
+  }
+  const std::vector<Expr> place(to.space.begin(), to.space.end());
+  for (const int input : {0, 1}) {
+    KernelOperand operand{.buffer = InputOperand(conv, IsPixels(input) ? 0 : 1).buffer, .strides = {0, 0, 0, 0, 1}};
+    operand.strides[input == 0 ? 2 : 3] = k;
+    if (IsPixels(input)) operand.strides[0] = pixels * k;
+    // Of a group: other weights, and other channels of the same pixels.
+    operand.strides[1] = IsPixels(input) ? shape_.batch * pixels * k : shape_.made * k;
+    to.inputs.push_back(Load(static_cast<int>(to.operands.size()), place, ScalarType::kReal));
+    to.operands.push_back(std::move(operand));
+    to.operand_types.push_back(InputType(conv, 0));
+  }
+  to.epilogue = conv.epilogue;
+}
+
+std::int64_t ConvProduct::StepsOfStage() const {
+  return (std::min(shape_.channels, depth_) * ElementBytes(conv_) + kStepBytes - 1) / kStepBytes;
+}
+
+TensorMapArgument ConvProduct::Map(const KernelProgram& program, int input, std::int64_t lines) const {
+  const bool pixels = IsPixels(input);
+  const int of = pixels ? 0 : 1;
+  const KernelOperand& operand = InputOperand(conv_, static_cast<std::size_t>(of));
+  const TileCopy role = TileCopyOf(conv_, of);
+  TensorMapArgument map{.buffer = program.buffers[static_cast<std::size_t>(operand.buffer)].name,
+                        .offset = operand.offset,
+                        .swizzle = static_cast<int>(kTensorRowBytes),
+                        .tf32 = InputType(conv_, 0) == DType::kF32};
+  // Of an extent of 1: any that is a multiple of 16 bytes.
+  const std::int64_t line = RoundUp(role.channels, Aligned(conv_));
+  const auto stride = [&](std::size_t d) {
+    return conv_.space[role.dims[d]].extent == 1 ? line : operand.strides[role.dims[d]];
+  };
+  if (pixels) {
+    map.shape = {role.shape[0]};
+    map.strides = {stride(0)};
+    for (std::size_t d = 0; d < spatial_; ++d) {
+      map.shape.push_back(role.shape[2 + d]);
+      map.strides.push_back(stride(2 + d));
+    }
+    map.shape.push_back(role.channels);
+    map.strides.push_back(1);
+    map.box = {lines, depth_};
+    map.pixels = WalkOf(shape_, spatial_);
+    return map;
+  }
+  std::int64_t place = line;  // from one place of the window to the next
+  for (std::size_t d = spatial_; d-- > 0;) {
+    if (role.shape[2 + d] == 1) continue;
+    place = stride(2 + d);
+    break;
+  }
+  map.shape = {1, shape_.Taps(), role.shape[0], role.channels};
+  map.strides = {place, place, stride(0), 1};
+  map.box = {1, 1, lines, depth_};
+  return map;
+}
+
+std::string ConvProduct::Group(const std::string& times) const {
+  return shape_.groups == 1 ? "" : fmt::format(" + channel_group * {}", times);
+}
+
+void ConvProduct::OpenTile(DeviceWriter& out, const MatmulText& text, const std::vector<std::string>& batches,
+                           const TensorSettings& settings) const {
+  out.Define(std::string(kTensorPixelsText));
+  const std::int64_t images = text.shape.batch.size() - (shape_.groups > 1 ? 1 : 0), pixels = shape_.Pixels();
+  const std::string share = !pixels_are_rows_ && settings.cluster > 1
+                                ? fmt::format(" + member * {}", settings.tile_n / settings.cluster)
+                                : "";
+  if (shape_.groups > 1) out.Line(fmt::format("const int channel_group = {};", batches.back()));
+  out.Line(fmt::format("const {} pixel = {}{};", text.index, pixels_are_rows_ ? "m0" : "n0", share));
+  out.Line(fmt::format("const int image = {}pixel / {}, in_image = pixel % {};", images > 0 ? batches[0] + " + " : "",
+                       pixels, pixels));
+  std::int64_t below = pixels;
+  std::string line;
+  for (std::size_t d = 3 - spatial_; d < 3; ++d) {
+    const WindowDim& dim = shape_.dims[d];
+    below /= dim.out;
+    std::string at = below == 1 ? "in_image" : fmt::format("in_image / {}", below);
+    if (d > 3 - spatial_) at += fmt::format(" % {}", dim.out);
+    if (dim.stride > 1) at = fmt::format("({}) * {}", at, dim.stride);
+    line += fmt::format("{}{} = {} + {}", line.empty() ? "const int " : ", ", kNames[d], at, LowerOf(shape_, d));
+  }
+  out.Line(line + ";");
+}
+
+void ConvProduct::OpenStage(DeviceWriter& out) const {
+  out.Line(place_stages_ == 1
+               ? fmt::format("const int place = block, channel = 0;")
+               : fmt::format("const int place = block / {0}, channel = block % {0} * {1};", place_stages_, depth_));
+}
+
+std::string ConvProduct::Copy(int input, const std::string& to, const std::string& map, const std::string& share,
+                              int blocks) const {
+  const std::string all = blocks == 0 ? "" : "ToAll", whom = blocks == 0 ? "" : fmt::format(", {}", blocks);
+  if (!IsPixels(input)) {
+    return fmt::format("CopyBox{}({}, &{}, channel, {}{}{}, place, 0, barrier{});", all, to, map,
+                       input == 0 ? "m0" : "n0", share, Group(fmt::format("{}", shape_.made)), whom);
+  }
+  std::string places, offsets;
+  std::int64_t inside = 1;
+  for (std::size_t d = 3; d-- > 3 - spatial_;) {
+    const WindowDim& dim = shape_.dims[d];
+    places += fmt::format("{}, ", kNames[d]);
+    std::string offset = inside == 1 ? "place" : fmt::format("place / {}", inside);
+    if (d > 3 - spatial_) offset += fmt::format(" % {}", dim.window);
+    if (dim.dilation > 1) offset = fmt::format("{} * {}", offset, dim.dilation);
+    offsets += offset + ", ";
+    inside *= dim.window;
+  }
+  return fmt::format("CopyPixels{}({}, &{}, channel{}, {}image, {}barrier{});", all, to, map,
+                     Group(fmt::format("{}", shape_.channels)), places, offsets, whom);
+}
+
+bool LiesForTiles(const Kernel& conv, int input) {
+  const TileCopy role = TileCopyOf(conv, input);
+  if (role.backwards) return false;
+  const KernelOperand& operand = InputOperand(conv, static_cast<std::size_t>(input));
+  const std::int64_t whole = Aligned(conv);
+  const auto extent = [&](std::size_t d) { return conv.space[role.dims[d]].extent; };
+  const auto stride = [&](std::size_t d) { return operand.strides[role.dims[d]]; };
+  if (operand.offset % whole != 0 || (extent(1) > 1 && stride(1) != 1)) return false;
+  for (std::size_t d = 0; d < role.dims.size(); ++d) {
+    if (d != 1 && extent(d) > 1 && (stride(d) < 1 || stride(d) % whole != 0)) return false;
+  }
+  // Of weights, the places of the window are one dimension.
+  std::int64_t step = 0;
+  for (std::size_t d = role.dims.size(); input == 1 && d-- > 2;) {
+    if (extent(d) == 1) continue;
+    if (step != 0 && stride(d) != step) return false;
+    step = stride(d) * extent(d);
+  }
+  return true;
+}
+
+TileCopy TileCopyOf(const Kernel& conv, int input) {
+  const ConvolutionOperand role = ConvolutionOperandOf(conv, input);
+  TileCopy copy{.dims = role.dims, .shape = role.shape};
+  if (input == 1 && conv.variant == "transposed") {
+    std::swap(copy.dims[0], copy.dims[1]);
+    std::swap(copy.shape[0], copy.shape[1]);
+    copy.backwards = true;
+  }
+  copy.channels = copy.shape[1];
+  copy.shape[1] = RoundUp(copy.channels, Aligned(conv));
+  return copy;
+}
+
+}  // namespace hone::dsl

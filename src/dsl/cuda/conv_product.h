@@ -1,0 +1,73 @@
+// A convolution as a product of matrices on the tensor cores (matmul_tensor.h): one operand is the weights, the other
+// the pixels under each place of the window, which the copy engine finds in the image. K is channels, for one place of
+// the window after the other; a stage is channels of one place.
+//
+//   channels first   A: weights; B: pixels of an image. The result, [N, groups, O / groups, pixels], is PyTorch's.
+//   channels last    A: pixels of all images; B: weights. The result is [N, pixels, O].
+//
+// Both operands lie with their channels last (channels_last.h), at multiples of 16 bytes. Channels beyond the last of a
+// place are zeros that the copy engine makes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "candidate/plan.h"
+#include "dsl/cuda/matmul_text.h"
+#include "dsl/cuda/tensor_settings.h"
+#include "dsl/cuda/writer.h"
+#include "dsl/kernel.h"
+#include "dsl/shape/convolution.h"
+
+namespace hone::dsl {
+
+// Why the tensor cores cannot make the convolution so, or nothing. The operands need not lie as they have to.
+std::optional<std::string> WhyNoConvProduct(const Kernel& conv);
+
+class ConvProduct {
+ public:
+  // `conv` outlives it; of its settings, `layout` alone is looked at.
+  explicit ConvProduct(const Kernel& conv);
+
+  // Of the family matmul, with the settings of the convolution: its operands that are multiplied are there to say
+  // which shape and type they have.
+  const Kernel& kernel() const { return product_; }
+  // 32 bytes of K are a step: so many of a stage's have more than zeros.
+  std::int64_t StepsOfStage() const;
+
+  TensorMapArgument Map(const KernelProgram& program, int input, std::int64_t lines) const;
+  // Lines that say where the copies of a tile, whose batch has these indices, begin; and those of its stage `block`.
+  void OpenTile(DeviceWriter& out, const MatmulText& text, const std::vector<std::string>& batches,
+                const TensorSettings& settings) const;
+  void OpenStage(DeviceWriter& out) const;
+  // The copy of an operand's tile to shared memory at `to`; `share`: what is added to its first line, "" or " + ..";
+  // `blocks`: to which of the cluster, 0 = the own one.
+  std::string Copy(int input, const std::string& to, const std::string& map, const std::string& share,
+                   int blocks) const;
+
+ private:
+  bool IsPixels(int input) const { return (input == 0) == pixels_are_rows_; }
+  std::string Group(const std::string& times) const;
+
+  const Kernel& conv_;
+  Convolution shape_;
+  std::size_t spatial_;
+  bool pixels_are_rows_;
+  std::int64_t depth_;         // elements of a stage
+  std::int64_t place_stages_;  // stages of a place of the window
+  Kernel product_;
+};
+
+// Whether an operand (0: x, 1: w) lies as it has to; and what a copy of it that does is.
+bool LiesForTiles(const Kernel& conv, int input);
+struct TileCopy {
+  std::vector<std::size_t> dims;  // of the space: n, channels, spatial.., or O, channels, window..
+  Shape shape;                    // along each; channels are rounded up
+  std::int64_t channels = 1;      // those that are there
+  bool backwards = false;         // along the window: weights of a transposed convolution
+};
+TileCopy TileCopyOf(const Kernel& conv, int input);
+
+}  // namespace hone::dsl

@@ -1,0 +1,118 @@
+// Convolutions on the tensor cores by a kernel of our own: the chain ends what is in registers, and the result is
+// written once, as it has to lie.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dsl/cuda/channels_last.h"
+#include "dsl/cuda/conv_product.h"
+#include "dsl/cuda/convolution_library.h"
+#include "dsl/cuda/library.h"
+#include "dsl/cuda/matmul_tensor_knobs.h"
+#include "dsl/knobs.h"
+#include "dsl/shape/convolution.h"
+#include "dsl/way.h"
+
+namespace hone::dsl::cuda_way_conv_tiles {
+namespace {
+
+constexpr std::string_view kLeavesKnob = "leaves";
+
+// The settings of products are the convolution's; `end` is another thing for the library.
+Kernel ProductOf(const Kernel& kernel) {
+  Kernel product = ConvProduct(kernel).kernel();
+  product.settings.erase("end");
+  if (const auto leaves = kernel.settings.find(std::string(kLeavesKnob)); leaves != kernel.settings.end())
+    product.settings["end"] = leaves->second;
+  return product;
+}
+template <std::vector<Setting> (*VALUES)(const Kernel&)>
+std::vector<Setting> Values(const Kernel& kernel) {
+  return VALUES(ProductOf(kernel));
+}
+template <std::optional<std::string> (*CHECK)(const Kernel&, const Setting&)>
+std::optional<std::string> Check(const Kernel& kernel, const Setting& value) {
+  return CHECK(ProductOf(kernel), value);
+}
+constexpr Knob OfProduct(const Knob& knob, std::vector<Setting> (*values)(const Kernel&),
+                         std::optional<std::string> (*check)(const Kernel&, const Setting&)) {
+  return {knob.name, knob.doc, values, check};
+}
+
+bool IsOfFloats(const Kernel& kernel) { return InputType(kernel, 0) == DType::kF32; }
+
+std::vector<Setting> PrecisionValues(const Kernel& kernel) {
+  return IsOfFloats(kernel) ? std::vector{Word("tf32")} : std::vector<Setting>();
+}
+std::optional<std::string> CheckPrecision(const Kernel&, const Setting& value) {
+  return CheckWord(value, {"f32", "tf32"});  // of 16 bits either is what the operands are
+}
+
+std::vector<Setting> LayoutValues(const Kernel& kernel) {
+  const Setting first = Word(std::string(kChannelsFirst));
+  if (Convolution(kernel).groups > 1) return {first};
+  return {first, Word(std::string(kChannelsLast))};
+}
+std::optional<std::string> CheckLayout(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckWord(value, {kChannelsFirst, kChannelsLast})) return why;
+  if (std::get<std::string>(value.value) == kChannelsLast && Convolution(kernel).groups > 1)
+    return "channels of several groups do not lie side by side; try channels_first";
+  return std::nullopt;
+}
+
+std::optional<std::string> WhyNot(const Kernel& kernel) {
+  if (auto why = WhyNoConvProduct(kernel)) return why;
+  if (auto why = WhyNotRounded(kernel)) return why;
+  const auto precision = kernel.settings.find("precision");
+  if (IsOfFloats(kernel) && (precision == kernel.settings.end() || !(precision->second == Word("tf32"))))
+    return "products of f32 are made in TF32 here: set 'precision: tf32' where that is enough";
+  return std::nullopt;
+}
+
+// cuDNN costs 2. Where it is, it comes first, but where it would leave an end to a pass over a large result and a
+// tile's rows, columns and stages are no more zeros than numbers. None of the three has been measured.
+constexpr std::int64_t kFewChannels = 16, kFewMade = 32, kLargeResult = 16 << 20;  // bytes
+std::optional<double> Cost(const Kernel& kernel) {
+  const Convolution shape(kernel);
+  if (shape.channels < kFewChannels || shape.made < kFewMade) return 2.6;
+  const bool ends_apart = !IsPlainEnd(kernel) && !LibraryEndOf(kernel);
+  const std::int64_t bytes = ElementCount(kernel.result) * static_cast<std::int64_t>(Bytes(kernel.target_type));
+  return ends_apart && bytes >= kLargeResult ? 1.9 : 2.2;
+}
+
+// In this order: a default may depend on those before it.
+constexpr Knob kKnobs[] = {
+    {"precision", "tf32: what products of f32 are made in", PrecisionValues, CheckPrecision},
+    {kLayoutKnob,
+     "how the result lies: channels_first, as PyTorch's; channels_last, where others read it so. x and w lie "
+     "channels last, by copies where they do not",
+     LayoutValues, CheckLayout, /*with_neighbours=*/true},
+    OfProduct(kTensorTileKnob, Values<TensorTileValues>, Check<CheckTensorTile>),
+    OfProduct(kTensorTurnsKnob, Values<TensorTurnsValues>, Check<CheckTensorTurns>),
+    OfProduct(kTensorStagesKnob, Values<TensorStagesValues>, Check<CheckTensorStages>),
+    OfProduct(kTensorClusterKnob, Values<TensorClusterValues>, Check<CheckTensorCluster>),
+    OfProduct(kTensorSplitKnob, Values<TensorSplitValues>, Check<CheckTensorSplit>),
+    {kLeavesKnob, kTensorEndKnob.doc, Values<TensorEndValues>, Check<CheckTensorEnd>},
+};
+
+void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
+  const ConvProduct conv(kernel);
+  EmitTensorProduct(program, ProductOf(kernel), out, &conv);
+}
+
+}  // namespace
+
+HONE_ROW(Way){
+    .family = "conv",
+    .name = "tiles",
+    .doc = "a kernel of our own on the tensor cores, whose tiles are ended before they are stored",
+    .why_not = WhyNot,
+    .cost = Cost,
+    .multiplies = true,
+    .reads_channels_last = true,
+    .bytes_beside = BytesBeside,
+    .knobs = kKnobs,
+    .emit_cuda = Emit,
+};
+
+}  // namespace hone::dsl::cuda_way_conv_tiles

@@ -1,0 +1,185 @@
+// Convolutions as products on the tensor cores: every kind compiles and fits the device without spills; run on the
+// host, blocks compute what the program says; on a device the whole program does. The last is skipped where there is
+// none.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "dsl/testing/device_blocks.h"
+#include "dsl/testing/device_program.h"
+
+namespace hone {
+namespace {
+
+// Of [n, c, h, w] with o filters of `window` squared, all of them with their channels last in memory.
+std::string Lying(std::string_view type, int n, int c, int h, int w, int o, int window, int out_h, int out_w,
+                  const std::string& rest) {
+  return fmt::format(
+      "input image: {0}[{1}, {3}, {4}, {2}]\ninput filters: {0}[{5}, {6}, {6}, {2}]\ninput b: {0}[{5}]\n"
+      "output y: {0}[{1}, {5}, {7}, {8}]\n"
+      "view x = image: [{1}, {2}, {3}, {4}] strides [{9}, 1, {10}, {2}]\n"
+      "view f = filters: [{5}, {2}, {6}, {6}] strides [{11}, 1, {12}, {2}]\n"
+      "view c = b: [{5}, 1, 1] strides [1, 0, 0]\n{13}",
+      type, n, c, h, w, o, window, out_h, out_w, h * w * c, w * c, window * window * c, window * c, rest);
+}
+
+using ConvBlocksTest = dsl::testing::DeviceBlocksTest;
+
+TEST_F(ConvBlocksTest, PixelsAreColumnsOfProducts) {
+  const std::string tiles = " with {path: tiles, tile: 64x64, split: 1} -> it * 0.5 + c";
+  ExpectBlocksSay(Lying("bf16", 2, 32, 9, 11, 24, 3, 9, 11, "y = conv(x, f) by {padding: 1}" + tiles), 1e-2);
+  // Steps, holes, more rows of padding than in front, and fewer.
+  ExpectBlocksSay(
+      Lying("f16", 1, 72, 12, 10, 16, 3, 6, 5, "y = conv(x, f) by {padding: 1, stride: 2, extent: 6x5}" + tiles), 2e-3);
+  ExpectBlocksSay(
+      Lying("bf16", 3, 8, 10, 7, 8, 3, 8, 5, "y = conv(x, f) by {padding: 1x2, dilation: 2x3, extent: 8x5}" + tiles),
+      1e-2);
+}
+
+TEST_F(ConvBlocksTest, TilesLeaveByTheCopyEngineAndBlocksShareThem) {
+  ExpectBlocksSay(Lying("f16", 2, 64, 8, 16, 136, 3, 8, 16,
+                        "y = conv(x, f) by {padding: 1} with {path: tiles, tile: 128x128, cluster: 2, leaves: tiles, "
+                        "split: 1} -> it * 0.5 + c"),
+                  2e-3);
+}
+
+TEST_F(ConvBlocksTest, PixelsAreRowsOfProductsWhereChannelsLieLast) {
+  ExpectBlocksSay(
+      "input image: f16[2, 6, 7, 16]\ninput filters: f16[24, 3, 3, 16]\ninput more: f16[16, 1, 1, 24]\n"
+      "output y: f16[2, 16, 6, 7]\n"
+      "view x = image: [2, 16, 6, 7] strides [672, 1, 112, 16]\n"
+      "view f = filters: [24, 16, 3, 3] strides [144, 1, 48, 16]\n"
+      "view g = more: [16, 24, 1, 1] strides [24, 1, 24, 24]\n"
+      "h: f16 = conv(x, f) by {padding: 1} with {path: tiles, tile: 64x64, layout: channels_last} -> it * 0.25\n"
+      "y = conv(h, g) with {path: tiles, tile: 64x64, layout: channels_first}",
+      4e-3);
+}
+
+TEST_F(ConvBlocksTest, FloatsAreRoundedToTf32) {
+  ExpectBlocksSay(Lying("f32", 2, 36, 5, 6, 8, 3, 5, 6,
+                        "y = conv(x, f) by {padding: 1} with {path: tiles, precision: tf32, tile: 64x64} -> it + c"),
+                  2e-3);
+}
+
+// One and three spatial dimensions, groups, weights that go round backwards.
+TEST_F(ConvBlocksTest, OtherKinds) {
+  ExpectBlocksSay(
+      "input image: bf16[3, 50, 16]\ninput filters: bf16[8, 5, 16]\noutput y: bf16[3, 8, 25]\n"
+      "view x = image: [3, 16, 50] strides [800, 1, 16]\nview f = filters: [8, 16, 5] strides [80, 1, 16]\n"
+      "y = conv(x, f) by {padding: 2, stride: 2} with {path: tiles, tile: 64x64}",
+      1e-2);
+  ExpectBlocksSay(
+      "input image: f16[2, 4, 5, 6, 8]\ninput filters: f16[8, 3, 3, 3, 8]\noutput y: f16[2, 8, 4, 5, 6]\n"
+      "view x = image: [2, 8, 4, 5, 6] strides [960, 1, 240, 48, 8]\n"
+      "view f = filters: [8, 8, 3, 3, 3] strides [216, 1, 72, 24, 8]\n"
+      "y = conv(x, f) by {padding: 1} with {path: tiles, tile: 64x64}",
+      2e-3);
+  ExpectBlocksSay(
+      "input image: f16[2, 6, 7, 32]\ninput filters: f16[16, 3, 3, 16]\noutput y: f16[2, 16, 6, 7]\n"
+      "view x = image: [2, 32, 6, 7] strides [1344, 1, 224, 32]\n"
+      "view f = filters: [16, 16, 3, 3] strides [144, 1, 48, 16]\n"
+      "y = conv(x, f) by {padding: 1, groups: 2} with {path: tiles, tile: 64x64}",
+      2e-3);
+}
+
+// As they come: images and weights are copied.
+constexpr std::string_view kPrograms[] = {
+    "input x: bf16[4, 64, 28, 28]\ninput w: bf16[128, 64, 3, 3]\ninput b: bf16[128]\noutput y: bf16[4, 128, 28, 28]\n"
+    "view c = b: [128, 1, 1] strides [1, 0, 0]\n"
+    "y = conv(x, w) by {padding: 1} with {path: tiles} -> silu(it + c)",
+    "input x: bf16[4, 64, 28, 28]\ninput w: bf16[64, 64, 3, 3]\ninput r: bf16[4, 64, 28, 28]\n"
+    "output y: bf16[4, 64, 28, 28]\n"
+    "y = conv(x, w) by {padding: 1} with {path: tiles, layout: channels_last} -> relu(it + r)",
+    "input x: f16[3, 3, 50, 50]\ninput w: f16[64, 3, 7, 7]\noutput y: f16[3, 64, 25, 25]\n"
+    "y = conv(x, w) by {padding: 3, stride: 2} with {path: tiles}",
+    "input x: f16[5, 20, 17, 19]\ninput w: f16[33, 20, 3, 2]\noutput y: f16[5, 33, 16, 9]\n"
+    "y = conv(x, w) by {padding: 1x0, stride: 1x2, extent: 16x9} with {path: tiles, split: 2} -> it * 2",
+    "input x: f16[2, 24, 12, 10]\ninput w: f16[24, 16, 3, 3]\noutput y: f16[2, 16, 12, 10]\n"
+    "y = conv transposed(x, w) by {padding: 1} with {path: tiles}",
+    "input x: f16[2, 24, 300]\ninput w: f16[16, 24, 5]\noutput y: f16[2, 16, 300]\n"
+    "y = conv(x, w) by {padding: 4, dilation: 2} with {path: tiles}",
+    "input x: bf16[2, 16, 6, 12, 9]\ninput w: bf16[32, 16, 3, 3, 3]\noutput y: bf16[2, 32, 6, 12, 9]\n"
+    "y = conv(x, w) by {padding: 1} with {path: tiles} -> tanh(it)",
+    "input x: f16[2, 128, 9, 9]\ninput w: f16[64, 64, 3, 3]\noutput y: f16[2, 64, 9, 9]\n"
+    "y = conv(x, w) by {padding: 1, groups: 2} with {path: tiles}",
+    // An end that is another one for each image.
+    "input x: bf16[3, 32, 10, 10]\ninput w: bf16[64, 32, 3, 3]\ninput t: bf16[3, 64]\noutput y: bf16[3, 64, 10, 10]\n"
+    "view s = t: [3, 64, 1, 1] strides [64, 1, 0, 0]\n"
+    "y = conv(x, w) by {padding: 1} with {path: tiles} -> it + s",
+    "input x: bf16[3, 32, 10, 10]\ninput w: bf16[64, 32, 3, 3]\ninput v: bf16[32, 64, 1, 1]\ninput t: bf16[3, 64]\n"
+    "output y: bf16[3, 32, 10, 10]\nview s = t: [3, 64, 1, 1] strides [64, 1, 0, 0]\n"
+    "h: bf16 = conv(x, w) by {padding: 1} with {path: tiles, layout: channels_last} -> it + s\n"
+    "y = conv(h, v) with {path: tiles}",
+};
+constexpr std::string_view kFloats[] = {
+    "input x: f32[4, 64, 14, 14]\ninput w: f32[128, 64, 3, 3]\ninput b: f32[128]\noutput y: f32[4, 128, 14, 14]\n"
+    "view c = b: [128, 1, 1] strides [1, 0, 0]\n"
+    "y = conv(x, w) by {padding: 1} with {path: tiles, precision: tf32} -> gelu(it + c)",
+    "input x: f32[2, 3, 32, 32]\ninput w: f32[16, 3, 3, 3]\noutput y: f32[2, 16, 30, 30]\n"
+    "y = conv(x, w) with {path: tiles, precision: tf32, layout: channels_last} -> hardswish(relu(it))",
+};
+
+class ConvTilesTest : public testing::CudaProgramTest {
+ protected:
+  static void ExpectBuilds(std::string_view text) {
+    SCOPED_TRACE(text);
+    const auto built = BuiltOf(text);
+    for (const auto& kernel : built.launches) EXPECT_EQ(kernel.spill_load_bytes + kernel.spill_store_bytes, 0);
+    EXPECT_EQ(built.log.find("C75"), std::string::npos) << built.log;
+  }
+  static std::string Why(std::string_view text) {
+    const auto lowered = Lowered(text);
+    const auto* complaint = std::get_if<dsl::Complaint>(&lowered);
+    return complaint ? complaint->message : "";
+  }
+};
+using ConvTilesOnDeviceTest = testing::ProgramOnDeviceTest;
+
+TEST_F(ConvTilesTest, EveryKindCompilesAndFits) {
+  for (const auto text : kPrograms) ExpectBuilds(text);
+  for (const auto text : kFloats) ExpectBuilds(text);
+}
+
+TEST_F(ConvTilesTest, EverySettingCompilesWithoutSpills) {
+  for (const std::string layout : {"channels_first", "channels_last"}) {
+    for (const std::string tile : {"128x256", "128x192", "64x256", "64x64"}) {
+      for (const std::string rest : {"leaves: tiles", "leaves: lines, cluster: 2", "split: 3", "turns: yes"}) {
+        if (rest == "turns: yes" && tile.starts_with("64")) continue;
+        ExpectBuilds(fmt::format(
+            "input x: bf16[8, 96, 32, 32]\nparam w: bf16[320, 96, 3, 3]\nparam b: bf16[320]\n"
+            "output y: bf16[8, 320, 32, 32]\nview c = b: [320, 1, 1] strides [1, 0, 0]\n"
+            "y = conv(x, w) by {{padding: 1}} with {{path: tiles, layout: {}, tile: {}, {}}} -> silu(it + c)",
+            layout, tile, rest));
+      }
+    }
+  }
+}
+
+TEST_F(ConvTilesTest, WhatItCannotMakeIsSaidInALine) {
+  const auto with = [](std::string_view x, std::string_view w, std::string_view by, std::string_view y) {
+    return Why(fmt::format("input x: {}\nparam w: {}\noutput y: {}\ny = conv{} with {{path: tiles}}", x, w, y, by));
+  };
+  EXPECT_NE(with("f32[2, 8, 9, 9]", "f32[8, 8, 1, 1]", "(x, w)", "f32[2, 8, 9, 9]").find("set 'precision: tf32'"),
+            std::string::npos);
+  EXPECT_NE(with("f16[2, 8, 9, 9]", "f16[4, 8, 1, 1]", "(x, w)", "f16[2, 4, 9, 9]").find("fewer than 8 outputs"),
+            std::string::npos);
+  EXPECT_NE(with("f16[2, 8, 9, 9]", "f16[8, 8, 2, 2]", " transposed(x, w) by {stride: 2}", "f16[2, 8, 18, 18]")
+                .find("has gaps where its stride is not 1"),
+            std::string::npos);
+  EXPECT_NE(with("f16[2, 16, 9, 9]", "f16[16, 8, 1, 1]", "(x, w) by {groups: 2}", "f16[2, 16, 9, 9]")
+                .find("groups have a multiple of 16 channels"),
+            std::string::npos);
+  EXPECT_NE(
+      with("f16[2, 8, 9, 900]", "f16[8, 8, 1, 300]", "(x, w)", "f16[2, 8, 9, 601]").find("the copy engine reaches"),
+      std::string::npos);
+}
+
+TEST_F(ConvTilesOnDeviceTest, TheyComputeWhatTheProgramSays) {
+  for (const auto text : kPrograms) ExpectWhatItSays(text, 1e-2);
+  for (const auto text : kFloats) ExpectWhatItSays(text, 2e-3);
+}
+
+}  // namespace
+}  // namespace hone
