@@ -69,6 +69,15 @@ double LookedUpBytes(const dsl::KernelProgram& program, const dsl::Kernel& kerne
 // Folds of products as they are written, a thread an element, read their operands from L2 and take their time.
 constexpr double kNestsAreSlower = 8;
 
+// The units for products that a way has whose family does not say so, by their name among the ceilings.
+std::string UnitsOf(const dsl::Kernel& kernel) {
+  if (kernel.inputs.empty() || kernel.inputs[0]->kind != Expr::Kind::kLoad) return std::string(Name(DType::kBF16));
+  const DType type = dsl::InputType(kernel, 0);
+  const auto precision = kernel.settings.find("precision");
+  return type == DType::kF32 && precision != kernel.settings.end() ? dsl::ToString(precision->second)
+                                                                   : std::string(Name(type));
+}
+
 // FLOP/s that the kernel can have: of the units for products of 16 bits, where it has them.
 double RateOf(const dsl::Kernel& kernel, const Ceilings& ceilings) {
   const double rate = ceilings.fma_flops_f32;
@@ -82,7 +91,7 @@ double RateOf(const dsl::Kernel& kernel, const Ceilings& ceilings) {
     return std::max(rate, (eight && !as_halves ? 2 : 1) * units->second);
   }
   if (kernel.way != nullptr && kernel.way->multiplies) {
-    const auto units = ceilings.matmul_flops.find(std::string(Name(DType::kBF16)));
+    const auto units = ceilings.matmul_flops.find(UnitsOf(kernel));
     return units == ceilings.matmul_flops.end() ? rate : std::max(rate, units->second);
   }
   if (!kernel.family->takes_indices || kernel.device->kind == DeviceKind::kCpu) return rate;
@@ -111,6 +120,7 @@ std::vector<double> PredictKernels(const dsl::KernelProgram& program, const Devi
       bytes += static_cast<double>(ElementCount(target.shape)) * static_cast<double>(Bytes(target.dtype));
     }
     for (const auto& operand : kernel.operands) bytes += OperandBytes(program, kernel, operand);
+    if (kernel.way != nullptr && kernel.way->bytes_beside) bytes += kernel.way->bytes_beside(program, kernel);
     bytes += SplitBytes(program, kernel) + LookedUpBytes(program, kernel, machine);
     const double bandwidth = ceilings.CopyBandwidth(static_cast<std::int64_t>(bytes));
     const double flops = kernel.family->flops ? kernel.family->flops(kernel) : 0;

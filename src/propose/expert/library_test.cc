@@ -45,11 +45,15 @@ std::string Written(const std::string& contract, bool has_cudnn, const std::stri
   return first.family + (precision == first.settings.end() ? "" : " " + dsl::ToString(precision->second));
 }
 
-TEST(ExpertLibraryTest, ConvolutionsAreCudnnsWhereItIsInThePrecisionThatTheContractAllows) {
+TEST(ExpertLibraryTest, ConvolutionsAreCudnnsOrOurOwnInThePrecisionThatTheContractAllows) {
   EXPECT_EQ(Written("torch", true), "conv tf32");
   EXPECT_EQ(Written("tf32", true), "conv tf32");
   EXPECT_EQ(Written("fp32", true), "conv f32");
-  EXPECT_EQ(Written("torch", false).find("conv"), std::string::npos);
+  EXPECT_EQ(Written("torch", false), "conv tf32");
+  EXPECT_EQ(Written("fp32", false).find("conv"), std::string::npos);
+  std::string brain = kConvolution;
+  for (int i = 0; i < 3; ++i) brain = Replaced(brain, R"("f32")", R"("bf16")");
+  EXPECT_EQ(Written("torch", false, brain), "conv");
 }
 
 TEST(ExpertLibraryTest, ADepthwiseConvolutionIsOurOwnWithOrWithoutCudnn) {

@@ -203,19 +203,20 @@ class ProgramWriter {
   }
 
   // Whether a convolution runs on a device: one with one input channel a group by a kernel of ours, another by the
-  // library, with the precision that the contract allows it.
+  // library or on the tensor cores, with the precision that the contract allows it.
   bool OnDevice(Statement& statement, const Piece& piece) {
-    Statement own = statement;
-    own.settings["path"] = {"own"};
-    if (TypesOf({Aim(std::move(own), piece.buffer)})) return true;
-    if (!device_.libraries.cudnn) return false;
+    const auto runs = [&](Statement by, std::string_view path) {
+      by.settings["path"] = {std::string(path)};
+      return TypesOf({Aim(std::move(by), piece.buffer)}).has_value();
+    };
+    if (runs(statement, "own")) return true;
     const Graph& graph = memory_.graph();
     if (graph.buffers()[static_cast<std::size_t>(piece.buffer)].dtype == DType::kF32) {
       const Precision contract = graph.problem().contract;
       const bool exact = contract == Precision::kFp32 || contract == Precision::kFp64;
       statement.settings["precision"] = {exact ? "f32" : "tf32"};
     }
-    return true;
+    return device_.libraries.cudnn || runs(statement, "tiles");
   }
 
   // Has a product made in TF32 where that is wanted, allowed and possible.
