@@ -145,6 +145,9 @@ class Splitter {
     }
     const bool stays = std::find(stays_.begin(), stays_.end(), kernel.target) != stays_.end();
     const bool ended = IsPlainEnd(kernel) || EndsItself(kernel);
+    // What ends elements as it writes them writes them first where they cannot stay last.
+    if (ReadsChannelsLast(kernel) && !stays)
+      kernel.settings[std::string(kLayoutKnob)] = Word(std::string(kChannelsFirst));
     if (!MakesChannelsLast(kernel)) return program_.kernels.push_back(std::move(kernel));
     std::optional<Kernel> end;
     if (!ended || !stays) {
@@ -186,7 +189,7 @@ class Splitter {
     for (const std::int64_t extent : Last(role.shape)) space.push_back(NewIndex(extent));
     std::vector<std::int64_t> strides;
     for (const std::size_t d : Last(role.dims)) strides.push_back(operand.strides[d]);
-    const bool as_it_is = role.channels == role.shape[1] && !role.backwards;
+    const bool as_it_is = role.of == role.shape && !role.backwards;
     Kernel made = MapBeside(kernel, space, copy);
     made.operands = {{.buffer = operand.buffer, .strides = std::move(strides), .offset = operand.offset}};
     made.operand_types = {dtype};
@@ -194,10 +197,8 @@ class Splitter {
       made.epilogue = Load(0, std::vector<Expr>(space.begin(), space.end()), ScalarType::kReal);
     } else {
       made.family = FindFamily("nest");
-      Shape there = Last(role.shape);
-      there.back() = role.channels;
-      made.operands[0].extents = there;
-      made.epilogue = Elsewise(role, space, there);
+      made.operands[0].extents = Last(role.of);
+      made.epilogue = ElementOf(kernel, input, role, space);
     }
     SettleMap(made);
     if (once) made.attributes[kPrepared] = {1};
@@ -215,16 +216,7 @@ class Splitter {
   static TileCopy CopyOf(const Kernel& kernel, int input) {
     if (ReadsChannelsLast(kernel)) return TileCopyOf(kernel, input);
     const ConvolutionOperand role = ConvolutionOperandOf(kernel, input);
-    return {.dims = role.dims, .shape = role.shape, .channels = role.shape[1]};
-  }
-
-  // An element of a copy whose channels are more than there are, or whose window is turned round: as a nest has it.
-  static Expr Elsewise(const TileCopy& role, const std::vector<IndexVar>& space, const Shape& there) {
-    std::vector<Expr> place(space.begin(), space.end());
-    for (std::size_t d = 1; role.backwards && d + 1 < place.size(); ++d) place[d] = Expr(there[d] - 1) - place[d];
-    const Expr load = Load(0, place, ScalarType::kReal);
-    if (role.channels == role.shape[1]) return load;
-    return Select(Less(space.back(), role.channels), load, 0.0);
+    return {.dims = role.dims, .of = role.shape, .shape = role.shape};
   }
 
   // From `made`, which lies channels last, to the kernel's target, which does if it `stays`.
@@ -273,7 +265,7 @@ double BytesBeside(const KernelProgram& program, const Kernel& kernel) {
     if (!made_so) moved += 2 * bytes(x);
   }
   const KernelBuffer& made = program.buffers[static_cast<std::size_t>(kernel.target)];
-  const bool turned = last && made.home != KernelBuffer::Home::kIntermediate;
+  const bool turned = last && !ReadsChannelsLast(kernel) && made.home != KernelBuffer::Home::kIntermediate;
   if (turned || !(EndsItself(kernel) || IsPlainEnd(kernel))) moved += 2 * bytes(kernel.target);
   return moved;
 }

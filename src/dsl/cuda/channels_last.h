@@ -8,7 +8,7 @@
 //   its end                    a map; it writes the result as it has to lie, and is left out if there is nothing to do
 //
 // Some ways read so whatever they are set to (Way::reads_channels_last), want channels at multiples of 16 bytes, and
-// end elements themselves: of those the operands are copied, and a result that is to lie last and cannot stay.
+// end elements themselves: of those the operands are copied alone, and a result that cannot stay last is written first.
 //
 // A result that only other kernels of the program read stays as it was made: their strides change instead. Then
 // the end of one convolution is the beginning of the next, and nothing is copied between them.

@@ -12,7 +12,7 @@
 namespace hone::dsl {
 namespace {
 
-constexpr const char* kBySetting = " with {precision: tf32, layout: channels_last";
+constexpr const char* kBySetting = " with {path: library, precision: tf32, layout: channels_last";
 
 Plan PlanOf(const std::string& text) {
   const auto lowered = Lower(text, nullptr, TypicalDevice());

@@ -18,13 +18,29 @@ extern const std::string_view kTensorPixelsText;  // dsl/cuda/tensor_pixels.cuh
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kFewestMade = 8;  // outputs of a group: rows of weights
+constexpr std::int64_t kFewestMade = 8;   // outputs of a group: rows of weights
+constexpr std::int64_t kFewChannels = 8;  // up to which those of a row become one
 constexpr std::int64_t kStageBytes = kTensorRowBytes, kStepBytes = 32;
 constexpr std::string_view kNames[] = {"z", "y", "x"};  // of spatial dimensions, outermost first
 
 std::int64_t ElementBytes(const Kernel& conv) { return static_cast<std::int64_t>(Bytes(InputType(conv, 0))); }
 // Elements that addresses are multiples of.
 std::int64_t Aligned(const Kernel& conv) { return 16 / ElementBytes(conv); }
+
+bool FoldsRows(const Kernel& conv, const Convolution& shape) {
+  const std::int64_t window = shape.dims[2].window;
+  return !shape.transposed && shape.groups == 1 && window > 1 && shape.channels < kFewChannels &&
+         shape.channels * window * ElementBytes(conv) <= kStageBytes;
+}
+// The convolution as it is multiplied.
+Convolution ShapeOf(const Kernel& conv) {
+  Convolution shape(conv);
+  if (!FoldsRows(conv, shape)) return shape;
+  WindowDim& row = shape.dims[2];
+  shape.channels *= row.window;
+  row = {.in = row.out, .out = row.out};
+  return shape;
+}
 
 // A convolution without gaps: where its window stands at the first output, per spatial dimension of the three.
 std::int64_t LowerOf(const Convolution& shape, std::size_t d) {
@@ -69,7 +85,7 @@ std::optional<std::string> WhyNoConvProduct(const Kernel& conv) {
   const DType type = InputType(conv, 0);
   if (type != InputType(conv, 1) || (!IsHalf(type) && type != DType::kF32) || conv.compute == DType::kF64)
     return "the tensor cores multiply operands that are both f16, both bf16 or both f32";
-  const Convolution shape(conv);
+  const Convolution shape = ShapeOf(conv);
   const std::size_t spatial = SpatialOf(conv);
   const std::int64_t step = kStepBytes / ElementBytes(conv), depth = kStageBytes / ElementBytes(conv);
   if (shape.made < kFewestMade) return fmt::format("a group has fewer than {} outputs", kFewestMade);
@@ -97,7 +113,7 @@ std::optional<std::string> WhyNoConvProduct(const Kernel& conv) {
 
 ConvProduct::ConvProduct(const Kernel& conv)
     : conv_(conv),
-      shape_(conv),
+      shape_(ShapeOf(conv)),
       spatial_(SpatialOf(conv)),
       pixels_are_rows_(PixelsAreRows(conv)),
       depth_(kStageBytes / ElementBytes(conv)),
@@ -155,9 +171,7 @@ TensorMapArgument ConvProduct::Map(const KernelProgram& program, int input, std:
                         .tf32 = InputType(conv_, 0) == DType::kF32};
   // Of an extent of 1: any that is a multiple of 16 bytes.
   const std::int64_t line = RoundUp(role.channels, Aligned(conv_));
-  const auto stride = [&](std::size_t d) {
-    return conv_.space[role.dims[d]].extent == 1 ? line : operand.strides[role.dims[d]];
-  };
+  const auto stride = [&](std::size_t d) { return role.shape[d] == 1 ? line : operand.strides[role.dims[d]]; };
   if (pixels) {
     map.shape = {role.shape[0]};
     map.strides = {stride(0)};
@@ -241,7 +255,7 @@ std::string ConvProduct::Copy(int input, const std::string& to, const std::strin
 
 bool LiesForTiles(const Kernel& conv, int input) {
   const TileCopy role = TileCopyOf(conv, input);
-  if (role.backwards) return false;
+  if (role.backwards || role.rows) return false;
   const KernelOperand& operand = InputOperand(conv, static_cast<std::size_t>(input));
   const std::int64_t whole = Aligned(conv);
   const auto extent = [&](std::size_t d) { return conv.space[role.dims[d]].extent; };
@@ -262,15 +276,43 @@ bool LiesForTiles(const Kernel& conv, int input) {
 
 TileCopy TileCopyOf(const Kernel& conv, int input) {
   const ConvolutionOperand role = ConvolutionOperandOf(conv, input);
-  TileCopy copy{.dims = role.dims, .shape = role.shape};
+  TileCopy copy{.dims = role.dims, .of = role.shape};
   if (input == 1 && conv.variant == "transposed") {
     std::swap(copy.dims[0], copy.dims[1]);
-    std::swap(copy.shape[0], copy.shape[1]);
+    std::swap(copy.of[0], copy.of[1]);
     copy.backwards = true;
   }
-  copy.channels = copy.shape[1];
+  copy.shape = copy.of;
+  copy.channels = copy.of[1];
+  if (const Convolution shape(conv); FoldsRows(conv, shape)) {
+    copy.rows = true;
+    copy.channels *= shape.dims[2].window;
+    copy.shape.back() = input == 0 ? shape.dims[2].out : 1;
+  }
   copy.shape[1] = RoundUp(copy.channels, Aligned(conv));
   return copy;
+}
+
+Expr ElementOf(const Kernel& conv, int input, const TileCopy& copy, const std::vector<IndexVar>& place) {
+  std::vector<Expr> from(place.begin(), place.end());
+  const std::size_t x = from.size() - 2;
+  Expr& channel = from.back();
+  Expr there;
+  const auto within = [&](Expr condition) { there = there ? And(there, std::move(condition)) : std::move(condition); };
+  if (copy.channels != copy.shape[1]) within(Less(channel, copy.channels));
+  if (copy.rows) {
+    const WindowDim row = Convolution(conv).dims[2];
+    const Expr tap = Apply(BinaryOp::kFloorDiv, channel, copy.of[1]);
+    channel = Apply(BinaryOp::kFloorMod, channel, copy.of[1]);
+    from[x] = input == 1 ? tap : from[x] * row.stride + tap * row.dilation - Expr(row.padding);
+    if (input == 0 && (row.padding > 0 || (row.out - 1) * row.stride + row.Reach() > row.in)) {
+      within(LessEqual(Expr(std::int64_t{0}), from[x]));
+      within(Less(from[x], row.in));
+    }
+  }
+  for (std::size_t d = 1; copy.backwards && d <= x; ++d) from[d] = Expr(copy.of[d + 1] - 1) - from[d];
+  const Expr load = Load(0, from, ScalarType::kReal);
+  return there ? Select(there, load, 0.0) : load;
 }
 
 }  // namespace hone::dsl

@@ -1,6 +1,7 @@
 // A convolution as a product of matrices on the tensor cores (matmul_tensor.h): one operand is the weights, the other
 // the pixels under each place of the window, which the copy engine finds in the image. K is channels, for one place of
-// the window after the other; a stage is channels of one place.
+// the window after the other; a stage is channels of one place. Few channels become more: those of a whole row of the
+// window are copied side by side for each pixel of the result, so that a stage is a row.
 //
 //   channels first   A: weights; B: pixels of an image. The result, [N, groups, O / groups, pixels], is PyTorch's.
 //   channels last    A: pixels of all images; B: weights. The result is [N, pixels, O].
@@ -64,10 +65,13 @@ class ConvProduct {
 bool LiesForTiles(const Kernel& conv, int input);
 struct TileCopy {
   std::vector<std::size_t> dims;  // of the space: n, channels, spatial.., or O, channels, window..
-  Shape shape;                    // along each; channels are rounded up
+  Shape of, shape;                // what is copied along each, and as what: channels are rounded up
   std::int64_t channels = 1;      // those that are there
   bool backwards = false;         // along the window: weights of a transposed convolution
+  bool rows = false;              // channels of a row of the window are side by side
 };
 TileCopy TileCopyOf(const Kernel& conv, int input);
+// An element of the copy, whose place has its channels last, of a load that has them last, too.
+Expr ElementOf(const Kernel& conv, int input, const TileCopy& copy, const std::vector<IndexVar>& place);
 
 }  // namespace hone::dsl

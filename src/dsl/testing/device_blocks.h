@@ -240,9 +240,11 @@ using std::min;
 static float __int_as_float(int x) { return std::bit_cast<float>(x); }
 struct __half {
   _Float16 value;
+  __half() = default;
+  __half(float x) : value(static_cast<_Float16>(x)) {}
   operator float() const { return value; }
 };
-static __half __float2half(float x) { return {static_cast<_Float16>(x)}; }
+static __half __float2half(float x) { return x; }
 struct __nv_bfloat16 {
   unsigned short bits;
   operator float() const { return std::bit_cast<float>(static_cast<unsigned>(bits) << 16); }

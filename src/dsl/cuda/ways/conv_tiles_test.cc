@@ -84,6 +84,18 @@ TEST_F(ConvBlocksTest, OtherKinds) {
       2e-3);
 }
 
+// Few channels are copied beside those of a whole row of the window, others rounded up, weights turned round.
+TEST_F(ConvBlocksTest, OperandsAreCopiedWhereTheyLieOtherwise) {
+  ExpectBlocksSay(
+      "input x: f16[2, 3, 11, 12]\ninput w: f16[8, 3, 5, 3]\noutput y: f16[2, 8, 6, 6]\n"
+      "y = conv(x, w) by {padding: 2x1, stride: 2} with {path: tiles, tile: 64x64}",
+      2e-3);
+  ExpectBlocksSay(
+      "input x: f16[2, 12, 5, 6]\ninput w: f16[12, 8, 3, 2]\noutput y: f16[2, 8, 5, 7]\n"
+      "y = conv transposed(x, w) by {padding: 1x0} with {path: tiles, tile: 64x64}",
+      2e-3);
+}
+
 // As they come: images and weights are copied.
 constexpr std::string_view kPrograms[] = {
     "input x: bf16[4, 64, 28, 28]\ninput w: bf16[128, 64, 3, 3]\ninput b: bf16[128]\noutput y: bf16[4, 128, 28, 28]\n"
@@ -144,8 +156,8 @@ TEST_F(ConvTilesTest, EveryKindCompilesAndFits) {
 
 TEST_F(ConvTilesTest, EverySettingCompilesWithoutSpills) {
   for (const std::string layout : {"channels_first", "channels_last"}) {
-    for (const std::string tile : {"128x256", "128x192", "64x256", "64x64"}) {
-      for (const std::string rest : {"leaves: tiles", "leaves: lines, cluster: 2", "split: 3", "turns: yes"}) {
+    for (const std::string tile : {"128x256", "64x256"}) {
+      for (const std::string rest : {"leaves: tiles, cluster: 2", "leaves: lines", "split: 3", "turns: yes"}) {
         if (rest == "turns: yes" && tile.starts_with("64")) continue;
         ExpectBuilds(fmt::format(
             "input x: bf16[8, 96, 32, 32]\nparam w: bf16[320, 96, 3, 3]\nparam b: bf16[320]\n"
