@@ -65,7 +65,10 @@ TEST(PlanTest, APlanIsReadAsWritten) {
   EXPECT_EQ(launch.grid, (std::array<std::int64_t, 3>{128, 2, 1}));
   EXPECT_EQ(launch.cluster, (std::array<std::int64_t, 3>{2, 1, 1}));
   EXPECT_EQ(launch.together, 8);
-  ASSERT_EQ(launch.arguments.size(), 7u);
+  ASSERT_EQ(launch.arguments.size(), 8u);
+  const auto& pixels = std::get<TensorMapArgument>(launch.arguments[7]);
+  ASSERT_TRUE(pixels.tf32 && pixels.pixels);
+  EXPECT_EQ(pixels.pixels->stride, (std::vector<std::int64_t>{1, 2}));
   EXPECT_EQ(std::get<BufferArgument>(launch.arguments[1]).offset, 2);
   EXPECT_EQ(std::get<std::int64_t>(std::get<NumberArgument>(launch.arguments[2]).value), -5);
   EXPECT_EQ(std::get<std::uint64_t>(std::get<NumberArgument>(launch.arguments[3]).value), UINT64_MAX);
