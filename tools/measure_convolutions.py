@@ -61,7 +61,7 @@ def plan_of(hone, problem, way, layout):
     def setting(match):
         return f"{match[1]} with {{path: {way}, layout: {layout}{precision}}}"
 
-    text = re.sub(r"(= conv [^\n]*?\)|= conv\([^\n]*?\)(?: by \{[^}]*\})?)(?: with \{[^}]*\})?(?=\s|$)", setting, done.stdout)
+    text = re.sub(r"(= conv [^\n]*?\)(?: by \{[^}]*\})?|= conv\([^\n]*?\)(?: by \{[^}]*\})?)(?: with \{[^}]*\})?(?=\s|$)", setting, done.stdout)
     program.write_text(text)
     done = subprocess.run([hone, "lower", str(program), "--target", "cuda", "--plan"], capture_output=True, text=True)
     if done.returncode != 0:
