@@ -2,15 +2,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <memory>
 
 #include "base/text.h"
 #include "dsl/checker.h"
 #include "dsl/functions.h"
+#include "dsl/shape/matmul_shape.h"
 
 namespace hone::dsl {
 namespace {
+
+constexpr int kFarthestColumn = 128;  // of a pair: the widest tile has both
 
 // The operand's number in the kernel: each is held once.
 int AddOperand(Kernel& kernel, KernelOperand operand) {
@@ -144,6 +148,7 @@ Expr Checker::Convert(const TermPtr& term, const Place& place) {
     if (along != place.places.end()) return place.kernel->space[At(*(place.dims.end() - (place.places.end() - along)))];
     if (!place.log_sum.empty() && term->name == place.log_sum) return Value(kLogSum, ScalarType::kReal);
   }
+  if (!place.rotation.empty() && term->name == place.rotation) return ConvertRotation(*term, place);
   const Function* function = FindFunction(term->name, term->arguments.size());
   if (!function) {
     if (const Function* other = FindFunction(term->name)) {
@@ -169,6 +174,27 @@ Expr Checker::Convert(const TermPtr& term, const Place& place) {
     }
   }
   return function->build(arguments);
+}
+
+Expr Checker::ConvertRotation(const Term& term, const Place& place) {
+  const auto fail = [&](std::string message) {
+    Fail(term.at, std::move(message));
+    return Expr(0.0);
+  };
+  const bool number = term.arguments.size() == 1 && term.arguments[0]->kind == Term::Kind::kNumber;
+  const double distance = number ? term.arguments[0]->number : 0;
+  const std::int64_t columns = ColumnsOfRow(*place.kernel);
+  if (!(distance >= 1) || distance > kFarthestColumn || !std::has_single_bit(static_cast<unsigned>(distance)) ||
+      distance != std::trunc(distance))
+    return fail(fmt::format("'{}' takes how far apart the columns of a pair are, a power of two up to {}: try {}(64)",
+                            term.name, kFarthestColumn, term.name));
+  const int apart = static_cast<int>(distance);
+  if (columns % (2 * apart) != 0)
+    return fail(
+        fmt::format("'{0}({1})' rotates pairs in every {2} columns, of which {3} are no multiple: make heads of "
+                    "{2} columns batches of B, or write it as a nest",
+                    term.name, apart, 2 * apart, columns));
+  return Value(RotatedValue(apart), ScalarType::kReal);
 }
 
 Expr Checker::ConvertName(const Term& term, const Place& place) {

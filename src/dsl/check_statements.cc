@@ -210,6 +210,7 @@ bool Checker::Expressions(const Statement& statement, bool whole, Kernel& kernel
                         .it = it,
                         .no_it = {},
                         .log_sum = kernel.family->log_sum,
+                        .rotation = kernel.family->rotation,
                         .nest = nest,
                         .scope = scope});
     if (failed_) return false;

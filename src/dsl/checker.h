@@ -68,6 +68,7 @@ class Checker {
     std::string_view no_it;                    // why there is no `it` here
     std::span<const std::string_view> places;  // functions that say where it stands along the last of `dims`
     std::string_view log_sum = {};             // the function that is kLogSum, if any is
+    std::string_view rotation = {};            // the function that is a RotatedValue, if any is
     bool lets_only = false;                    // outside of a let's fold: no tensors
     bool nest = false;                         // names are indices, scalars and elements
     const Scope* scope = nullptr;              // in a nest: the indices in sight
@@ -87,6 +88,8 @@ class Checker {
   bool Broadcast(const TermPtr& term, Shape& shape, bool& any);
   Expr Convert(const TermPtr& term, const Place& place);
   Expr ConvertName(const Term& term, const Place& place);
+  // rotated(64)
+  Expr ConvertRotation(const Term& term, const Place& place);
   // x[i, j + 1], or a scalar by its name alone.
   Expr ConvertElement(const Term& term, const Place& place);
   // sum [k < 64] (...)

@@ -36,6 +36,10 @@ struct Attribute {
   std::string_view doc;
 };
 
+// What a product made, its columns taken as pairs so far apart, a power of two, and each pair turned by a quarter:
+// minus the second one in the first one's place, and the first one in the second one's.
+constexpr NamedValue RotatedValue(int distance) { return {NamedValue::Kind::kIt, distance}; }
+
 struct Family {
   std::string_view name;
   std::string_view doc;                        // a sentence for docs/language.md and --help
@@ -68,6 +72,8 @@ struct Family {
   std::span<const std::string_view> let_places = {};
   // A function of the chain that takes nothing: the logarithm of the sum of its row's exponentials, kLogSum; or none.
   std::string_view log_sum = {};
+  // A function of the chain that takes how far apart two columns are: RotatedValue; or none.
+  std::string_view rotation = {};
   // Null, or what else must hold of a kernel whose expressions are known: why it does not.
   std::optional<std::string> (*check)(const KernelProgram& program, const Kernel& kernel) = nullptr;
   // Null: `it` in the chain has the operand's type.

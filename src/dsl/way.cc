@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "dsl/shape/matmul_shape.h"
+
 namespace hone::dsl {
 namespace {
 
 std::optional<std::string> WhyNot(const Way& way, const Kernel& kernel) {
   if (kernel.family->multiplies && !way.wholes && kernel.inputs[0]->type == ScalarType::kInt)
     return "it multiplies reals: write real(x) around whole numbers";
+  if (!kernel.family->rotation.empty() && !way.rotates && RotationOf(kernel) > 0)
+    return "it has no two columns of a pair at hand: the tiles of bf16, f16 and f32x3 of a CUDA device rotate";
   return way.why_not ? way.why_not(kernel) : std::nullopt;
 }
 

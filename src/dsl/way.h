@@ -36,6 +36,8 @@ struct Way {
   bool reads_channels_last = false;
   // Bytes that it moves beside each operand and result once, for predictions. Null: none.
   double (*bytes_beside)(const KernelProgram& program, const Kernel& kernel) = nullptr;
+  // Whether its chain may rotate pairs of columns (RotatedValue): other ways are not asked for such.
+  bool rotates = false;
   std::span<const Knob> knobs = {};  // in this order: a default may depend on those before it
   // One of them: writes the kernel's function body, or adds its kernels and launches to a plan.
   void (*emit_cpu)(const KernelProgram& program, const Kernel& kernel, Writer& writer) = nullptr;

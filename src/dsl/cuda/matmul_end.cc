@@ -10,14 +10,21 @@
 #include "dsl/knobs.h"
 
 namespace hone {
-extern const std::string_view kTensorEndText;  // dsl/cuda/tensor_end.cuh
-}
+extern const std::string_view kTensorEndText;       // dsl/cuda/tensor_end.cuh
+extern const std::string_view kTensorRotationText;  // dsl/cuda/tensor_rotation.cuh
+}  // namespace hone
 
 namespace hone::dsl {
 namespace {
 
-// In lines, a warp's sums on their way out: 16 rows of 32 columns, so many of each product.
+// In lines, a warp's sums on their way out: 16 rows of 32 columns, so many of each product, or of the product and of
+// what it is rotated.
 std::int64_t LineColumns(std::int64_t products) { return products == 1 ? 32 : products == 2 ? 16 : 8; }
+// What stands at a place of a thread's sums where pairs of columns are rotated.
+std::string RotatedText(int distance, const TensorTile& tile, const std::string& place) {
+  tile.out.Define(std::string(kTensorRotationText));
+  return fmt::format("Rotated<{}>({}, {}, thread)", distance, tile.sums, place);
+}
 // A result of so many bytes would only drive the operands out of L2. Measured on an H200: 32768 x 64 x 32768 takes 1.27
 // ms then, not 1.50 (docs/measured/cuda_matmul.md).
 constexpr std::int64_t kStreamed = 128 << 20;
@@ -27,19 +34,21 @@ constexpr double kLongChain = 60;  // operations
 
 class LinesEnd {
  public:
-  explicit LinesEnd(const TensorTile& tile) : tile_(tile), out_(tile.out), text_(tile.text) {}
+  explicit LinesEnd(const TensorTile& tile)
+      : tile_(tile), out_(tile.out), text_(tile.text), rotation_(tile.partial.empty() ? RotationOf(tile.kernel) : 0) {}
 
   // As wgmma leaves them, a warp would write 32 bytes a row; they go through shared memory, so that it reads and writes
   // whole lines.
   void Emit() {
-    const std::int64_t m = text_.shape.m.extent, n = text_.shape.n.extent, products = tile_.settings.products;
+    const std::int64_t m = text_.shape.m.extent, n = text_.shape.n.extent,
+                       products = tile_.settings.products + (rotation_ > 0 ? 1 : 0);
     const std::string& index = text_.index;
     const bool splits = !tile_.partial.empty();
     const DType target = tile_.program.buffers[static_cast<std::size_t>(tile_.kernel.target)].dtype;
     const bool whole = SumsAreWhole(tile_.settings);
     const std::string type = splits ? (whole ? "int" : "float") : DeviceType(target);
-    const std::int64_t columns = LineColumns(products), vector = n % 4 == 0 ? 4 : 1, lanes = columns / vector,
-                       at_a_time = 32 / lanes, rows = 16 / at_a_time;
+    const std::int64_t columns = LineColumns(products), vector = text_.shape.row % 4 == 0 ? 4 : 1,
+                       lanes = columns / vector, at_a_time = 32 / lanes, rows = 16 / at_a_time;
     out_.Unroll();
     out_.Open(fmt::format("for (int part_n = 0; part_n < {}; ++part_n)", tile_.settings.tile_n / columns));
     out_.Unroll();
@@ -50,6 +59,8 @@ class LinesEnd {
         const std::string from = p == 0 ? "" : fmt::format(" + {}", p * tile_.settings.tile_n / 2);
         // Whole numbers go as the bits that they are.
         const auto sum = [&](int e) {
+          if (p == tile_.settings.products)
+            return RotatedText(rotation_, tile_, fmt::format("(part_n * {} + i) * 4 + {}", columns / 8, e));
           const std::string text = fmt::format("{}[(part_n * {} + i) * 4 + {}{}]", tile_.sums, columns / 8, e, from);
           return whole ? fmt::format("__int_as_float({})", text) : text;
         };
@@ -127,6 +138,7 @@ class LinesEnd {
   const TensorTile& tile_;
   DeviceWriter& out_;
   const MatmulText& text_;
+  const int rotation_;
 };
 
 // The chain is applied where the sums are; four matrices of 8 x 8 at a time go to shared memory, swizzled as the copy
@@ -156,7 +168,7 @@ class TilesEnd {
   void Emit() {
     const DType target = tile_.program.buffers[At(tile_.kernel.target)].dtype;
     out_.Unroll();
-    out_.Open(fmt::format("for (int box = 0; box < {}; ++box)", tile_n_ / kEndBoxColumns));
+    OpenBoxes();
     if (!pairs_.empty()) {
       if (boxes_ahead_ > 0) out_.Open(fmt::format("if (box + {} < {})", boxes_ahead_, tile_n_ / kEndBoxColumns));
       Ask(fmt::format("box + {}", boxes_ahead_));
@@ -174,6 +186,11 @@ class TilesEnd {
       out_.Line(fmt::format("const {} {} = {}[(box * {} + i / 2) * 4 + i % 2 * 2 + e{}];",
                             SumsAreWhole(tile_.settings) ? "long" : "float", its.back(), tile_.sums, kEndBoxColumns / 8,
                             p == 0 ? "" : fmt::format(" + {}", p * tile_n_ / 2)));
+    }
+    if (const int rotation = RotationOf(tile_.kernel); rotation > 0) {
+      its.emplace_back("rotated");
+      const std::string place = fmt::format("(box * {} + i / 2) * 4 + i % 2 * 2 + e", kEndBoxColumns / 8);
+      out_.Line(fmt::format("const float rotated = {};", RotatedText(rotation, tile_, place)));
     }
     std::map<int, std::string> loaded;
     for (const int operand : pairs_)
@@ -197,9 +214,17 @@ class TilesEnd {
     if (!tile_.rows_end.empty()) StoreByThreads();
     out_.Open("if (thread == 0)");
     if (!tile_.rows_end.empty()) out_.Line(fmt::format("if (m0 + warpgroup * 64 + 64 <= {})", tile_.rows_end));
-    out_.Line(fmt::format("StoreBox(&target_map, n0 + box * {}, m0{}, {}, leaving + box_at * {});", kEndBoxColumns,
-                          tile_.settings.turns ? "" : " + warpgroup * 64", text_.ResultBatches() == 1 ? "0" : "batch",
-                          kEndBoxBytes));
+    const std::int64_t n = text_.shape.n.extent, row = text_.shape.row;
+    std::string column = fmt::format("n0 + box * {}", kEndBoxColumns),
+                batch = text_.ResultBatches() == 1 ? "0" : "batch";
+    if (row != n) {
+      // Rows that lie apart are batches of the map: behind the last one are those of another batch.
+      if (n % tile_n_ != 0) out_.Line(fmt::format("if ({} < {})", column, n));
+      batch = fmt::format("{} * {} + {}", batch, n / row, Quotient(column, row));
+      column = Remainder(column, row);
+    }
+    out_.Line(fmt::format("StoreBox(&target_map, {}, m0{}, {}, leaving + box_at * {});", column,
+                          tile_.settings.turns ? "" : " + warpgroup * 64", batch, kEndBoxBytes));
     out_.Line("CommitStores();");  // of nothing, too: boxes are counted by these
     out_.Close();
     out_.Line("box_at ^= 1;");
@@ -211,14 +236,37 @@ class TilesEnd {
 
   // Whether two neighbours of a row, the first an even one, can be read as one.
   bool InPairs(int operand) const {
-    const auto even = [&](const LoopDim& dim) { return dim.strides[At(operand)] % 2 == 0; };
-    return text_.shape.n.strides[At(operand)] == 1 && tile_.kernel.operands[At(operand)].offset % 2 == 0 &&
-           even(text_.shape.m) && std::all_of(text_.shape.batch.begin(), text_.shape.batch.end(), even);
+    const std::vector<std::int64_t>& strides = text_.shape.strides[At(operand)];
+    return text_.shape.n.strides[At(operand)] == 1 && text_.shape.head % 2 == 0 &&
+           tile_.kernel.operands[At(operand)].offset % 2 == 0 &&
+           std::all_of(strides.begin(), strides.end() - 2, [](std::int64_t stride) { return stride % 2 == 0; });
   }
   std::string PairType(int operand) const {
     return PackType(out_, DeviceType(tile_.kernel.operand_types[At(operand)]), 2);
   }
   static std::string Ahead(int operand) { return fmt::format("ahead_{}", operand); }
+
+  // After so many columns the chain reads the same again, as in another head.
+  std::int64_t Period() const {
+    const std::vector<int> operands = OperandsOf({tile_.kernel.epilogue});
+    std::int64_t period = text_.shape.n.extent;
+    for (std::size_t d = 0; d < text_.shape.heads.size(); ++d) {
+      const std::size_t at = text_.shape.batch.size() + d;
+      if (std::any_of(operands.begin(), operands.end(), [&](int o) { return text_.shape.strides[At(o)][at] != 0; }))
+        break;
+      period /= text_.shape.heads[d].extent;
+    }
+    return period;
+  }
+  // A loop over boxes. Those that read the same follow one another: else what they share is kept meanwhile, and
+  // spilled. What is asked for ahead is in the order of the columns.
+  void OpenBoxes() {
+    const std::int64_t boxes = tile_n_ / kEndBoxColumns, period = Period(), times = tile_n_ / period;
+    if (!reads_ || times < 2 || tile_n_ % period != 0 || period % kEndBoxColumns != 0 || boxes_ahead_ > 0)
+      return out_.Open(fmt::format("for (int box = 0; box < {}; ++box)", boxes));
+    out_.Open(fmt::format("for (int number = 0; number < {}; ++number)", boxes));
+    out_.Line(fmt::format("const int box = number / {0} + number % {0} * {1};", times, period / kEndBoxColumns));
+  }
 
   // A box that reaches into rows of others, sixteen bytes at a time.
   void StoreByThreads() {
@@ -276,15 +324,32 @@ class TilesEnd {
 
 std::optional<std::string> CheckTiles(const Kernel& kernel) {
   if (!IsHalf(kernel.target_type)) return "tiles are of 16-bit results; try lines";
-  if (kernel.result.back() % 8 != 0) return "rows of the result do not begin at multiples of 16 bytes; try lines";
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
+  if (shape.row % 8 != 0) return "rows of the result do not begin at multiples of 16 bytes; try lines";
+  if (shape.row != shape.n.extent && shape.row % kEndBoxColumns != 0)
+    return fmt::format("tiles leave in {} columns of one head, which are no multiple; try lines", kEndBoxColumns);
+  // The rows of a map's batches lie one behind the other.
+  std::int64_t step = shape.row;
+  bool dense = shape.m.extent == 1 || shape.m.target_stride == step;
+  step *= shape.m.extent;
+  std::int64_t apart = shape.n.extent / shape.row;
+  for (const LoopDim& head : shape.heads) {
+    if (apart == 1) break;
+    apart /= head.extent;
+    dense &= head.target_stride == step * apart;
+  }
+  step *= shape.n.extent / shape.row;
+  for (std::size_t d = shape.batch.size(); d-- > 0; step *= shape.batch[d].extent)
+    dense &= shape.batch[d].reduced || shape.batch[d].target_stride == step;
+  if (!dense) return "rows of several batches lie side by side; try lines";
   return std::nullopt;
 }
 
 TensorMapArgument TargetMap(const KernelProgram& program, const Kernel& kernel, const MatmulText& text) {
-  const std::int64_t m = text.shape.m.extent, n = text.shape.n.extent;
+  const std::int64_t m = text.shape.m.extent, n = text.shape.row;
   return {.buffer = program.buffers[static_cast<std::size_t>(kernel.target)].name,
           .offset = 0,
-          .shape = {text.ResultBatches(), m, n},
+          .shape = {text.ResultBatches() * (text.shape.n.extent / n), m, n},
           .strides = {m * n, n, 1},
           .box = {1, 64, kEndBoxColumns},
           .swizzle = 128};

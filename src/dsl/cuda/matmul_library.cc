@@ -85,7 +85,7 @@ void EmitMatmulLibrary(const KernelProgram& program, const Kernel& kernel, Devic
   HONE_CHECK(a_matrix && b_matrix, "the checker lets no other product come here");
   step.a = *a_matrix;
   step.b = *b_matrix;
-  step.d = {.buffer = target.name, .strides = {shape.n.extent, 1}};
+  step.d = {.buffer = target.name, .strides = {shape.m.target_stride, 1}};
   if (!shape.batch.empty()) step.d.batch_stride = shape.batch[0].target_stride;
   const DType type = kernel.operand_types[static_cast<std::size_t>(a)];
   step.compute = type == DType::kF64           ? LibraryCompute::kF64

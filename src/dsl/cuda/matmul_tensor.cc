@@ -69,7 +69,7 @@ class TensorEmitter {
         out_(out),
         settings_(settings),
         conv_(conv),
-        text_(program, kernel, out),
+        text_(program, kernel, out, MatmulShape::WithHeads(kernel)),
         scaled_(ScalesOperands(kernel, settings.precision)) {}
 
   void Emit() {
@@ -698,7 +698,7 @@ std::int64_t ColumnsOfOneScale(const Kernel& kernel, const MatmulShape& shape, s
 
 bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision) {
   if (ScalesOperands(kernel, precision)) return false;
-  const MatmulShape shape(kernel);
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
   bool all = true;
   for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i)
     all &= LayoutInPlace(kernel, shape, i, precision) != OperandLayout::kElsewise;
@@ -706,7 +706,7 @@ bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision) {
 }
 
 bool LieAcrossK(const Kernel& kernel) {
-  const MatmulShape shape(kernel);
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
   const DType type = AllAre(kernel, DType::kBF16) ? DType::kBF16 : DType::kF16;
   bool across = true;
   for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i)
@@ -715,7 +715,7 @@ bool LieAcrossK(const Kernel& kernel) {
 }
 
 bool RightOnesLieAlike(const Kernel& kernel, TensorPrecision precision) {
-  const MatmulShape shape(kernel);
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
   bool alike = true;
   for (std::size_t i = 2; i < 1 + ProductsOf(kernel); ++i) {
     alike &= LayoutInPlace(kernel, shape, i, precision) == LayoutInPlace(kernel, shape, 1, precision);

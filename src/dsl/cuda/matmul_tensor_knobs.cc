@@ -85,7 +85,7 @@ TensorSettings TensorSettingsOf(const Kernel& kernel) {
 
 // Into how many parts K is cut: a block a multiprocessor. Groups of rows and segments of K are not cut so.
 std::int64_t SplitOf(const Kernel& kernel, const MatmulShape& shape, std::int64_t rows, std::int64_t columns) {
-  if (EndsOfParts(kernel)) return 1;
+  if (EndsOfParts(kernel) || RotationOf(kernel) > 0) return 1;
   return SplitFor(shape, TilesOf(shape, rows, columns), kernel.device->multiprocessors, 512);
 }
 
@@ -96,6 +96,17 @@ bool IsSplit(const Kernel& kernel) { return kernel.settings.contains("split") &&
 std::optional<std::string> WhyNoTensorCores(const Kernel& kernel) {
   if (const auto lacks = Lacks(*kernel.device, kTensorNeeds)) return *lacks;
   if (kernel.compute == DType::kF64) return "the product is computed in f64, which halves cannot make";
+  return std::nullopt;
+}
+
+std::optional<std::string> WhyNoRotation(const Kernel& kernel, TensorPrecision precision) {
+  const int distance = RotationOf(kernel);
+  if (distance == 0) return std::nullopt;
+  if (MatmulShape::WithHeads(kernel).row % (2 * distance) != 0)
+    return "the columns of a pair are of batches that are multiplied by themselves";
+  if (ScalesOperands(kernel, precision) && 2 * distance > MostPromotedColumns(precision, 64))
+    return fmt::format(
+        "columns {} apart are in no tile whose sums are promoted, as operands that are no halves want it", distance);
   return std::nullopt;
 }
 
@@ -112,7 +123,7 @@ std::optional<std::string> WhyNoBlocks(const Kernel& kernel, TensorPrecision pre
 }
 
 std::optional<double> TensorCost(const Kernel& kernel, TensorPrecision precision) {
-  const MatmulShape shape(kernel);
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
   // The tensor cores keep too little of sums of reals of 8 bits for a result of 32.
   if (precision == TensorPrecision::kF8) {
     if (!MultipliesInPlace(kernel, precision) || !IsSmallFloat(kernel.target_type) || IsNarrow(shape))
@@ -147,6 +158,8 @@ std::optional<std::string> CheckTensorProducts(const Kernel& kernel, const Setti
 }
 
 namespace {
+// How many columns pairs that are rotated take.
+std::int64_t ColumnsOfPairs(const Kernel& kernel) { return std::max(2 * RotationOf(kernel), 1); }
 // Of all products that a block of so many rows makes.
 std::int64_t MostColumns(const Kernel& kernel, std::int64_t rows) {
   return Promotes(kernel) ? MostPromotedColumns(PrecisionOf(kernel), rows) : 256;
@@ -154,7 +167,7 @@ std::int64_t MostColumns(const Kernel& kernel, std::int64_t rows) {
 }  // namespace
 
 std::vector<Setting> TensorTileValues(const Kernel& kernel) {
-  const MatmulShape shape(kernel);
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
   std::vector<std::array<std::int64_t, 2>> sizes;
   if (Promotes(kernel) && !IsScaled(kernel)) {
     sizes = {{128, 192}, {128, 128}, {64, 128}, {128, 64}};
@@ -166,6 +179,14 @@ std::vector<Setting> TensorTileValues(const Kernel& kernel) {
   }
   std::erase_if(sizes,
                 [&](const auto& size) { return size[1] * ProductsAtATime(kernel) > MostColumns(kernel, size[0]); });
+  // A tile has both columns of each pair.
+  std::erase_if(sizes, [&](const auto& size) { return size[1] % ColumnsOfPairs(kernel) != 0; });
+  // Read by single columns, or leaving in lines, what the chain has is spilled beside sums of 256 columns.
+  const auto operands = OperandsOf({kernel.epilogue});
+  const bool in_pairs =
+      std::ranges::all_of(operands, [&](int o) { return shape.n.strides[static_cast<std::size_t>(o)] == 1; });
+  if (RotationOf(kernel) > 0 && ColumnsOfPairs(kernel) < 256 && (!in_pairs || CheckTiles(kernel)))
+    std::erase_if(sizes, [](const auto& size) { return size[1] == 256; });
   // What the busiest multiprocessor has to do: small tiles read more for each product, parts of K are added up later.
   // Of groups, whose operands are not small, that counts twice: 524288 x 2880 x 2880 of 128 groups takes 13.0 ms by
   // 128x256 and 17.6 ms by 128x128 (docs/measured/cuda_workloads.md).
@@ -218,6 +239,9 @@ std::optional<std::string> CheckTensorTile(const Kernel& kernel, const Setting& 
   if (columns * ProductsAtATime(kernel) > MostColumns(kernel, rows))
     return fmt::format("{} columns leave no registers for promoted sums; try 128x{}", columns * ProductsAtATime(kernel),
                        ProductsAtATime(kernel) > 1 ? 64 : 128);
+  if (columns % ColumnsOfPairs(kernel) != 0)
+    return fmt::format("pairs of columns are rotated in every {}, which a tile has as a whole; try 128x{}",
+                       ColumnsOfPairs(kernel), std::max<std::int64_t>(ColumnsOfPairs(kernel), 64));
   return std::nullopt;
 }
 
@@ -235,7 +259,7 @@ std::vector<Setting> TensorTurnsValues(const Kernel& kernel) {
   // (docs/measured/cuda_16bit.md). It takes tiles for every multiprocessor to have another turn.
   // What ends with folded rows has not been measured.
   constexpr std::int64_t kShortK = 1024;
-  const MatmulShape shape(kernel);
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
   const std::int64_t columns = TupleSetting(kernel, "tile")[1];
   const bool pays = !FoldsColumns(kernel) && shape.k.extent <= kShortK && columns == 256 &&
                     TilesOf(shape, 128, columns) > kernel.device->multiprocessors;
@@ -256,7 +280,8 @@ std::vector<Setting> TensorStagesValues(const Kernel& kernel) {
   const std::int64_t most = settings.stages;
   while (settings.stages > 2 && TensorBlocksAProcessor(kernel.device->limits, settings) < 2) --settings.stages;
   if (TensorBlocksAProcessor(kernel.device->limits, settings) == 2 && settings.stages + 1 < most) {
-    const bool many = TilesOf(MatmulShape(kernel), settings.tile_m, settings.tile_n) > kernel.device->multiprocessors;
+    const bool many =
+        TilesOf(MatmulShape::WithHeads(kernel), settings.tile_m, settings.tile_n) > kernel.device->multiprocessors;
     values.insert(many ? values.begin() : values.end(), Whole(settings.stages));
   }
   return values;
@@ -306,7 +331,7 @@ std::vector<Setting> TensorClusterValues(const Kernel& kernel) {
   if (PrecisionOf(kernel) == TensorPrecision::kF32x3) return {Whole(1)};
   // Where one tile has all rows, the other block of a pair would have none: a decoder's step of 16 rows takes 261 us
   // then, not 271 (docs/measured/cuda_workloads.md).
-  const MatmulShape shape(kernel);
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
   if (shape.groups() == 0 && shape.m.extent <= TensorSettingsOf(kernel).tile_m) return {Whole(1)};
   // Two products read more of their weights: 931 us, not 946 (docs/measured/cuda_16bit.md).
   if (Together(kernel)) return {Whole(2), Whole(1)};
@@ -317,13 +342,16 @@ std::vector<Setting> TensorClusterValues(const Kernel& kernel) {
 std::optional<std::string> CheckTensorCluster(const Kernel&, const Setting& value) { return CheckRange(value, 1, 2); }
 
 std::vector<Setting> TensorSplitValues(const Kernel& kernel) {
-  const MatmulShape shape(kernel);
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
   const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
-  if (tile.size() != 2 || Together(kernel) || TensorSettingsOf(kernel).turns) return {Whole(1)};
+  if (tile.size() != 2 || Together(kernel) || TensorSettingsOf(kernel).turns || RotationOf(kernel) > 0)
+    return {Whole(1)};
   return SplitsAround(shape, SplitOf(kernel, shape, tile[0], tile[1]));
 }
 std::optional<std::string> CheckTensorSplit(const Kernel& kernel, const Setting& value) {
   if (TensorSettingsOf(kernel).turns && !(value == Whole(1))) return "a tile's halves in turns are of all K; try 1";
+  if (RotationOf(kernel) > 0 && !(value == Whole(1)))
+    return "parts of K are added up where one column of a pair is; try 1";
   return Together(kernel) ? CheckRange(value, 1, 1) : CheckSplitK(kernel, value);
 }
 

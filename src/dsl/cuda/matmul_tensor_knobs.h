@@ -14,6 +14,8 @@ namespace hone::dsl {
 
 // Why the tensor cores cannot make the product in any precision, or nothing.
 std::optional<std::string> WhyNoTensorCores(const Kernel& kernel);
+// Why no tile of `precision` has both columns of the pairs that are rotated, or nothing.
+std::optional<std::string> WhyNoRotation(const Kernel& kernel, TensorPrecision precision);
 // Why it cannot scale the blocks that the operands have, or nothing.
 std::optional<std::string> WhyNoBlocks(const Kernel& kernel, TensorPrecision precision);
 // The cost of a way that multiplies what it is given in `precision`.

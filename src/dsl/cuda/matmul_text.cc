@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "dsl/cuda/expr.h"
 
 namespace hone::dsl {
 
-MatmulText::MatmulText(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
-    : shape(kernel), program_(program), kernel_(kernel), out_(out) {
+MatmulText::MatmulText(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out, MatmulShape seen)
+    : shape(std::move(seen)), program_(program), kernel_(kernel), out_(out) {
   constexpr std::int64_t kMostInt = (std::int64_t{1} << 31) - (1 << 16);  // tiles may go beyond the end
   const auto look = [&](int buffer) {
     if (ElementCount(program.buffers[static_cast<std::size_t>(buffer)].shape) >= kMostInt) index = "long";
@@ -120,7 +121,8 @@ std::string MatmulText::BatchOf(int input, const std::vector<std::string>& batch
 std::vector<std::string> MatmulText::Places(const std::vector<std::string>& batches, const std::string& m,
                                             const std::string& n, const std::string& k) const {
   std::vector<std::string> places = batches;
-  places.insert(places.end(), {m, n, k});
+  for (std::string& place : shape.Heads(n)) places.push_back(std::move(place));
+  places.insert(places.end(), {m, shape.Column(n), k});
   return places;
 }
 
@@ -128,8 +130,11 @@ std::string MatmulText::Text(const Expr& expr, const std::vector<std::string>& p
                              const std::vector<std::string>& its, Accuracy accuracy,
                              const std::map<int, std::string>& loaded) const {
   DeviceExpr text(out_, [&](const ExprNode& load) {
-    if (load.kind == Expr::Kind::kValue)
-      return its[load.value == kIt ? 0 : static_cast<std::size_t>(load.value.number) + 1];
+    if (load.kind == Expr::Kind::kValue) {
+      if (load.value == kIt) return its[0];
+      return load.value.kind == NamedValue::Kind::kIt ? its.back()
+                                                      : its[static_cast<std::size_t>(load.value.number) + 1];
+    }
     const auto o = static_cast<std::size_t>(load.buffer);
     const KernelOperand& operand = kernel_.operands[o];
     const auto known = loaded.find(load.buffer);

@@ -15,7 +15,9 @@ namespace hone::dsl {
 
 class MatmulText {
  public:
-  MatmulText(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out);
+  MatmulText(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
+      : MatmulText(program, kernel, out, MatmulShape(kernel)) {}
+  MatmulText(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out, MatmulShape seen);
 
   MatmulShape shape;
   // The type of indices: "int" where all that the statement reads or writes can be counted in it.
@@ -47,7 +49,8 @@ class MatmulText {
   std::string BatchOf(int input, const std::vector<std::string>& batches) const;
 
   // Each may write lines, and gives a text: the element of an operand, its row being m of A and n of B; the address of
-  // a plain operand's element; what becomes of the products `its`, of B first, as the target holds it; where that is.
+  // a plain operand's element; what becomes of the products `its`, of B first and of what the chain rotates last, as
+  // the target holds it; where that is.
   std::string Element(int input, const std::vector<std::string>& batches, const std::string& row,
                       const std::string& k) const;
   std::string AddressOf(int input, const std::vector<std::string>& batches, const std::string& row,

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "dsl/lower.h"
 #include "dsl/testing/module.h"
 
 namespace hone::dsl {
@@ -36,6 +37,48 @@ sums = matmul(long, deep) with {micro: 14x32, tile: 28x64x604}
 wide = matmul(long, deep) with {micro: 20x16, tile: 20x80x304} -> it * 2
 )"),
                        2, random);
+}
+
+TEST(MatmulTest, HeadsLieSideBySideWhereTheyAreSaidTo) {
+  std::mt19937 random(7);
+  testing::ExpectRight(testing::MustCheck(R"(program heads
+input x: f32[2, 1, 20, 17]
+input w: f32[3, 17, 32]
+input s: f32[20, 1, 32]
+output y: f32[2, 20, 3, 32]
+output dots: f32[2, 20, 3, 32]
+output row: f32[1, 2, 3, 32]
+input one: f32[1, 1, 17]
+input more: f32[2, 3, 17, 32]
+y = matmul(x, w) by {heads: 1} -> it * s
+dots = matmul(x, w) by {heads: 1} with {path: dot}
+row = matmul(one, more) by {heads: 2} with {path: stream}
+)"),
+                       2, random);
+}
+
+TEST(MatmulTest, PairsOfColumnsAreRotatedOnDevicesAlone) {
+  const auto complaint = [](const std::string& chain, const std::string& settings = "") {
+    const auto lowered = Lower(
+        "program p\ninput x: f32[8, 16]\ninput w: f32[16, 128]\noutput y: f32[8, 128]\n"
+        "y = matmul(x, w)" +
+            settings + " -> " + chain,
+        nullptr);
+    const auto* said = std::get_if<Complaint>(&lowered);
+    return said ? said->message : std::string("taken");
+  };
+  EXPECT_NE(complaint("it + rotated(64)").find("it has no two columns of a pair at hand"), std::string::npos);
+  const std::string far =
+      "'rotated' takes how far apart the columns of a pair are, a power of two up to 128: try "
+      "rotated(64)";
+  for (const char* chain : {"rotated(0)", "rotated(3)", "rotated(256)", "rotated(it)", "rotated()", "rotated(1.5)"})
+    EXPECT_EQ(complaint(chain), far) << chain;
+  EXPECT_EQ(complaint("rotated(64) + rotated(32)"),
+            "pairs are 64 columns apart or fewer, not both: rotate by one distance");
+  EXPECT_EQ(complaint("it * u + rotated(64)", "\n  let u = product(w)"),
+            "where pairs of columns are rotated there is one product: make the others before");
+  EXPECT_EQ(complaint("it", " by {heads: 1}"),
+            "matmul of [8, 16] and [16, 128]: 'heads' 1 are more than its batch dimensions; try 0");
 }
 
 TEST(MatmulTest, OfWholeNumbersItIsWhole) {

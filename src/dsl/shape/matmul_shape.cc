@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 #include "dsl/family.h"
 #include "dsl/knobs.h"
@@ -11,36 +13,29 @@ namespace hone::dsl {
 
 MatmulShape::MatmulShape(const Kernel& kernel) {
   const std::size_t rank = kernel.space.size();
+  const std::vector<std::int64_t> target_strides = TargetStridesOf(kernel);
   std::vector<LoopDim> dims;
-  std::int64_t step = 1;
   for (std::size_t d = 0; d < rank; ++d) {
     const bool reduced = std::find(kernel.axes.begin(), kernel.axes.end(), static_cast<int>(d)) != kernel.axes.end();
     LoopDim dim{.extent = kernel.space[d].extent,
                 .reduced = reduced || d + 1 == rank,
                 .strides = {},
-                .target_stride = 0,
+                .target_stride = target_strides[d],
                 .var = {}};
     for (const auto& operand : kernel.operands) dim.strides.push_back(operand.strides[d]);
     dims.push_back(std::move(dim));
   }
   const bool column_groups = ColumnsOfGroup(kernel) > 0;
-  if (column_groups) {
-    step = dims[0].extent;
-    dims[static_cast<std::size_t>(kernel.axes[0])].target_stride = 1;
-  }
-  for (std::size_t d = rank - 1; d-- > (column_groups ? 1 : 0);) {
-    if (dims[d].reduced) continue;
-    dims[d].target_stride = step;
-    step *= dims[d].extent;
-  }
+  if (column_groups) dims[static_cast<std::size_t>(kernel.axes[0])].target_stride = 1;
   k = dims[rank - 1];
   n = dims[rank - 2];
+  head = row = n.extent;
   m = dims[rank - 3];
   dims.resize(HasBlocks(kernel) ? 0 : rank - 3);
   if (column_groups) dims.erase(dims.begin());
   while (!dims.empty()) {
     const LoopDim& last = dims.back();
-    bool merges = !last.reduced && !m.reduced;
+    bool merges = !last.reduced && !m.reduced && (m.extent == 1 || last.target_stride == m.target_stride * m.extent);
     for (std::size_t i = 0; i < m.strides.size(); ++i)
       merges &= m.extent == 1 || last.strides[i] == m.strides[i] * m.extent;
     if (!merges && last.extent != 1) break;
@@ -64,6 +59,30 @@ MatmulShape::MatmulShape(const Kernel& kernel) {
   }
   for (const auto& dim : batch) target.push_back(dim.target_stride);
   for (const auto* dim : {&m, &n, &k}) target.push_back(dim->target_stride);
+}
+
+MatmulShape MatmulShape::WithHeads(const Kernel& kernel) {
+  MatmulShape shape(kernel);
+  if (shape.groups() > 0 || kernel.inputs.size() != 2 || kernel.axes.size() != 1) return shape;
+  const auto joins = [&](const LoopDim& batch) {
+    bool all = true;
+    for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) {
+      Visit(InputOf(kernel, i), [&](const ExprNode& node) {
+        if (node.kind != Expr::Kind::kLoad) return;
+        const auto o = static_cast<std::size_t>(node.buffer);
+        all &= batch.strides[o] == (i == 0 ? 0 : shape.n.strides[o] * shape.n.extent);
+      });
+    }
+    return all;
+  };
+  while (!shape.batch.empty() && joins(shape.batch.back())) {
+    const LoopDim& batch = shape.batch.back();
+    if (shape.row == shape.n.extent && batch.target_stride == shape.row) shape.row *= batch.extent;
+    shape.n.extent *= batch.extent;
+    shape.heads.insert(shape.heads.begin(), batch);
+    shape.batch.pop_back();
+  }
+  return shape;
 }
 
 MatmulShape MatmulShape::OfOneGroup(const Kernel& kernel) {
@@ -96,9 +115,32 @@ double AddedProducts(const Kernel& kernel) {
 std::vector<std::string> MatmulShape::Index(const std::string& i, const std::string& j, const std::string& p) const {
   std::vector<std::string> index;
   for (const auto& dim : batch) index.push_back(dim.var);
-  index.insert(index.end(), {i, j, p});
+  for (std::string& place : Heads(j)) index.push_back(std::move(place));
+  index.insert(index.end(), {i, Column(j), p});
   return index;
 }
+
+std::string Quotient(const std::string& j, std::int64_t of) {
+  const auto divisor = static_cast<std::uint64_t>(of);
+  return std::has_single_bit(divisor) ? fmt::format("(({}) >> {})", j, std::countr_zero(divisor))
+                                      : fmt::format("(({}) / {})", j, of);
+}
+std::string Remainder(const std::string& j, std::int64_t of) {
+  return std::has_single_bit(static_cast<std::uint64_t>(of)) ? fmt::format("(({}) & {})", j, of - 1)
+                                                             : fmt::format("(({}) % {})", j, of);
+}
+
+std::vector<std::string> MatmulShape::Heads(const std::string& j) const {
+  std::vector<std::string> places(heads.size());
+  std::int64_t columns = head;
+  for (std::size_t d = heads.size(); d-- > 0; columns *= heads[d].extent) {
+    places[d] = Quotient(j, columns);
+    if (d > 0) places[d] = Remainder(places[d], heads[d].extent);
+  }
+  return places;
+}
+
+std::string MatmulShape::Column(const std::string& j) const { return heads.empty() ? j : Remainder(j, head); }
 
 std::optional<std::string> SpaceOfProducts(std::string_view family, Kernel& kernel, const std::vector<Shape>& shapes,
                                            std::vector<std::vector<int>>& operand_dims) {
@@ -143,6 +185,37 @@ std::optional<std::string> SpaceOfProducts(std::string_view family, Kernel& kern
 
 std::size_t ProductsOf(const Kernel& kernel) {
   return kernel.family->let_function == "product" ? 1 + kernel.lets.size() : 1;
+}
+
+std::int64_t ColumnsOfRow(const Kernel& kernel) {
+  const auto heads = kernel.attributes.find("heads");
+  const std::size_t n = kernel.space.size() - 2;
+  std::int64_t columns = kernel.space[n].extent;
+  for (std::int64_t i = heads == kernel.attributes.end() ? 0 : heads->second[0]; i > 0; --i)
+    columns *= kernel.space[n - 1 - static_cast<std::size_t>(i)].extent;
+  return columns;
+}
+
+int RotationOf(const Kernel& kernel) {
+  int distance = 0;
+  Visit(kernel.epilogue, [&](const ExprNode& node) {
+    if (node.kind == Expr::Kind::kValue && node.value.kind == NamedValue::Kind::kIt)
+      distance = std::max(distance, node.value.number);
+  });
+  return distance;
+}
+
+std::optional<std::string> CheckRotation(const Kernel& kernel) {
+  const int distance = RotationOf(kernel);
+  if (distance == 0) return std::nullopt;
+  if (kernel.inputs[0]->type == ScalarType::kInt) return "pairs of columns of whole numbers are not rotated";
+  if (!kernel.lets.empty()) return "where pairs of columns are rotated there is one product: make the others before";
+  bool others = false;
+  Visit(kernel.epilogue, [&](const ExprNode& node) {
+    others |= node.kind == Expr::Kind::kValue && node.value != kIt && node.value != RotatedValue(distance);
+  });
+  if (others) return fmt::format("pairs are {} columns apart or fewer, not both: rotate by one distance", distance);
+  return std::nullopt;
 }
 
 std::vector<int> DimsOfRight(const Kernel& kernel) {

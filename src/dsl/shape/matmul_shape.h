@@ -20,7 +20,16 @@ struct MatmulShape {
   std::vector<std::vector<std::int64_t>> strides;  // operand -> batch..., m, n, k
   std::vector<std::int64_t> target;                // likewise
 
+  // Batches whose columns n goes through, outermost first, as WithHeads has them; how many columns each has; and how
+  // many of n lie side by side in the target.
+  std::vector<LoopDim> heads;
+  std::int64_t head = 1, row = 1;
+
   explicit MatmulShape(const Kernel& kernel);
+
+  // Likewise, but n goes through the last batches as well along which A is the same and what it is multiplied with has
+  // one's columns behind another's, as the heads of a model are. `strides` and `target` stay as they are.
+  static MatmulShape WithHeads(const Kernel& kernel);
 
   // How many groups of rows there are; 0 where all rows are multiplied with the same B of their batch.
   std::int64_t groups() const { return !batch.empty() && batch[0].reduced ? batch[0].extent : 0; }
@@ -28,8 +37,11 @@ struct MatmulShape {
   // As it is of one group, where all have as many rows.
   static MatmulShape OfOneGroup(const Kernel& kernel);
 
-  // An index a dimension, in the order of `strides`.
+  // An index a dimension, in the order of `strides`; j counts through all of n.
   std::vector<std::string> Index(const std::string& i, const std::string& j, const std::string& p) const;
+  // The places of the heads and of the column in the last of them, which stand there for j.
+  std::vector<std::string> Heads(const std::string& j) const;
+  std::string Column(const std::string& j) const;
 };
 
 // Whether a third operand says where segments of K end, each of which is a product by itself; or groups of rows.
@@ -62,6 +74,16 @@ inline const Expr& InputOf(const Kernel& kernel, std::size_t input) {
 // [.., M, N, K], the last dimension is folded. `family` is for what it says where they do not fit.
 std::optional<std::string> SpaceOfProducts(std::string_view family, Kernel& kernel, const std::vector<Shape>& shapes,
                                            std::vector<std::vector<int>>& operand_dims);
+
+// "j / of", "j % of", of numbers that are not below 0.
+std::string Quotient(const std::string& j, std::int64_t of);
+std::string Remainder(const std::string& j, std::int64_t of);
+
+// Columns of a row of the result: of all heads that lie side by side in it.
+std::int64_t ColumnsOfRow(const Kernel& kernel);
+// How far apart the columns are that the chain rotates pairs of (RotatedValue), 0 if it does not; and why it cannot.
+int RotationOf(const Kernel& kernel);
+std::optional<std::string> CheckRotation(const Kernel& kernel);
 
 // Of a let, which is another B (Family::let_dims).
 std::vector<int> DimsOfRight(const Kernel& kernel);

@@ -478,7 +478,7 @@ static void StoreMatrices(unsigned to, unsigned a, unsigned b, unsigned c, unsig
 }
 static void MeetWarpgroup(int warpgroup) { there->warpgroups[warpgroup].sync.arrive_and_wait(); }
 static void StoreBox(const TensorMap* map, int column, int row, int batch, unsigned from) {
-  for (int r = 0; r < 64 && row + r < map->extents[1]; ++r)
+  for (int r = 0; batch < map->extents[0] && r < 64 && row + r < map->extents[1]; ++r)
     for (int c = 0; c < 64 && column + c < map->extents[2]; ++c)
       std::memcpy(map->at + 2 * (batch * map->strides[0] + (row + r) * map->strides[1] + column + c),
                   there->memory + Swizzled(from + r * 128 + c * 2), 2);

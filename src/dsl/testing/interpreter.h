@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "dsl/family.h"
 #include "dsl/kernel.h"
+#include "dsl/shape/matmul_shape.h"
 #include "dsl/testing/windows.h"
 #include "expr/fold.h"
 #include "problem/element.h"
@@ -174,7 +175,8 @@ class Interpreter {
       case Expr::Kind::kLoad:
         if (kernel.family->takes_indices) return NestElement(kernel, e, at);
         return Load(kernel, e->buffer, at);
-      // Of attention the one behind its values is the logarithm of the sum.
+      // Of attention the one behind its values is the logarithm of the sum; of a product, which has no lets then, what
+      // is rotated stands at its distance.
       case Expr::Kind::kValue: return e->value == kIt ? it : lets[static_cast<std::size_t>(e->value.number)];
       case Expr::Kind::kSelect: return arg(0) != 0 ? arg(1) : arg(2);
       case Expr::Kind::kCast: {
@@ -282,6 +284,29 @@ class Interpreter {
         };
         it = product(kernel.inputs[1]);
         for (const auto& let : kernel.lets) lets.push_back(product(let.body));
+        if (const int distance = RotationOf(kernel); distance > 0) {
+          // The last dimensions of the result are the columns of a row.
+          const std::int64_t columns = ColumnsOfRow(kernel);
+          std::int64_t own = 0;
+          for (const int d : result) {
+            const IndexVar& var = kernel.space[static_cast<std::size_t>(d)];
+            own = (own * var.extent + at[var.id]) % columns;
+          }
+          const auto go_to = [&](std::int64_t column) {
+            std::int64_t left = columns;
+            for (std::size_t d = result.size(); left > 1; --d) {
+              const IndexVar& var = kernel.space[static_cast<std::size_t>(result[d - 1])];
+              at[var.id] = column % var.extent;
+              column /= var.extent;
+              left /= var.extent;
+            }
+          };
+          go_to(own ^ distance);
+          const double other = product(kernel.inputs[1]);
+          go_to(own);
+          lets.resize(static_cast<std::size_t>(distance) + 1);
+          lets.back() = (own & distance) != 0 ? other : -other;
+        }
       } else if (family == "scaled_matmul") {
         Kernel over_k = kernel;
         over_k.axes = {kernel.axes.back()};

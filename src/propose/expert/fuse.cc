@@ -65,6 +65,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.norms) GroupResults();
   if (fusion.norms) GroupOrdered();
   if (fusion.maps) GroupMaps();
+  if (fusion.products) RotateProducts();
   std::vector<Piece> left;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     if (known_[i].alive) left.push_back(std::move(pieces_[i]));

@@ -136,6 +136,23 @@ void Fuser::GroupProducts() {
   }
 }
 
+// A product of halves of which one map alone turns pairs of columns.
+void Fuser::RotateProducts() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    const Piece& product = pieces_[i];
+    if (!known_[i].alive || !IsProduct(product) || !product.inside.empty() || !OfHalves(product) ||
+        memory_.IsOutput(product.buffer))
+      continue;
+    const auto readers = Readers(product.buffer);
+    if (readers.size() != 1 || !IsSimpleMap(readers[0])) continue;
+    Piece& map = pieces_[readers[0]];
+    if (!map.inside.empty() || !map.also.empty() || !RotatedProduct(memory_, product, map)) continue;
+    map.inside.push_back(product);
+    Kill(i);
+    Learn(readers[0]);
+  }
+}
+
 // A product that looks up, in a fold that nobody else reads, which of several right operands each row has. Whether
 // that counts the ends of groups is for the recogniser to see.
 void Fuser::GroupRows() {

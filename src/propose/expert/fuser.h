@@ -110,6 +110,7 @@ class Fuser {
   bool GoesTogether(std::size_t at) const;
   void GroupSlices(std::optional<Piece> (*of_slices)(const Memory&, const Piece&, const Piece&));
   void GroupProducts();
+  void RotateProducts();
   void GroupRows();
   bool IsWorthFolding(const Piece& product, const Fold& fold) const;
   std::optional<std::size_t> JoinExtreme(std::size_t place, std::size_t extreme);

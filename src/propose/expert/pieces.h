@@ -14,6 +14,7 @@
 //   weights.cc   products of few rows with numbers of few bits
 //   scales.cc    scales of reals of 8 bits go behind their products, those of blocks of K into them
 //   factors.cc   numbers that scaled a factor go behind its product
+//   rotations.cc  pairs of a product's columns that a map turns
 //   pages.h      rows that are looked up by pages
 //   hidden_keys.h  which keys a score of attention hides by their places
 //   writer.h     pieces become statements of the language
@@ -55,6 +56,7 @@ struct Piece {
   std::vector<int> axes;          // of a norm: the dimensions of `space` that its statistics fold
   std::vector<Piece> inside;      // of attention, the fold of probabilities times values: its scores and their softmax;
                                   // of such scores: the product of the second parts of rows, over the same indices;
+                                  // of a map that turns pairs of columns: the product that made them;
                                   // of a map that lays its heads side by side: that attention;
                                   // of a product: the one that its end reads, or the group of each of its
                                   // rows; of another fold: the product it folds, or the places in order it looks into
@@ -157,6 +159,9 @@ std::optional<Piece> ProductOfSlice(const Memory& memory, const Piece& product, 
 // The map as the end of a product of one slice of `product`, with that of the other inside; nothing if it reads other
 // than two elements of it, or they are not half of it each. The map alone reads the product.
 std::optional<Piece> ProductOfSlices(const Memory& memory, const Piece& product, const Piece& map);
+// The map as the end of `product`, of which it turns pairs of columns: with them as dsl::RotatedValue. Nothing if it is
+// no such map.
+std::optional<Piece> RotatedProduct(const Memory& memory, const Piece& product, const Piece& map);
 
 // Whether memory may hold weights so that a product of 16-bit rows makes reals of 16 bits of them itself.
 constexpr bool IsStoredInFewBits(DType type) {

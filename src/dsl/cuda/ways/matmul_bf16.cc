@@ -8,7 +8,7 @@ namespace {
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (auto why = WhyNoTensorCores(kernel)) return why;
   if (!FitBrains(kernel)) return "bf16 does not hold the operands, which would be rounded to it";
-  return std::nullopt;
+  return WhyNoRotation(kernel, TensorPrecision::kBF16);
 }
 
 std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, TensorPrecision::kBF16); }
@@ -26,6 +26,7 @@ HONE_ROW(Way){
     .doc = "one product on the tensor cores, of operands that bf16 holds",
     .why_not = WhyNot,
     .cost = Cost,
+    .rotates = true,
     .knobs = kKnobs,
     .emit_cuda = EmitTensorWay,
 };

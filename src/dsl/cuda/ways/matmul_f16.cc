@@ -4,6 +4,11 @@
 namespace hone::dsl::cuda_way_matmul_f16 {
 namespace {
 
+std::optional<std::string> WhyNot(const Kernel& kernel) {
+  if (auto why = WhyNoTensorCores(kernel)) return why;
+  return WhyNoRotation(kernel, TensorPrecision::kF16);
+}
+
 std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, TensorPrecision::kF16); }
 
 constexpr Knob kKnobs[] = {
@@ -17,8 +22,9 @@ HONE_ROW(Way){
     .family = "matmul",
     .name = "f16",
     .doc = "one product of halves on the tensor cores, as accurate as TF32",
-    .why_not = WhyNoTensorCores,
+    .why_not = WhyNot,
     .cost = Cost,
+    .rotates = true,
     .knobs = kKnobs,
     .emit_cuda = EmitTensorWay,
 };

@@ -4,6 +4,11 @@
 namespace hone::dsl::cuda_way_matmul_f32x3 {
 namespace {
 
+std::optional<std::string> WhyNot(const Kernel& kernel) {
+  if (auto why = WhyNoTensorCores(kernel)) return why;
+  return WhyNoRotation(kernel, TensorPrecision::kF32x3);
+}
+
 std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, TensorPrecision::kF32x3); }
 
 constexpr Knob kKnobs[] = {
@@ -16,8 +21,9 @@ HONE_ROW(Way){
     .family = "matmul",
     .name = "f32x3",
     .doc = "as accurate as FP32, of three FP16 products on the tensor cores",
-    .why_not = WhyNoTensorCores,
+    .why_not = WhyNot,
     .cost = Cost,
+    .rotates = true,
     .knobs = kKnobs,
     .emit_cuda = EmitTensorWay,
 };
