@@ -47,8 +47,8 @@ input w: f32[3, 17, 32]
 input s: f32[20, 1, 32]
 output y: f32[2, 20, 3, 32]
 output dots: f32[2, 20, 3, 32]
-output row: f32[1, 2, 3, 32]
-input one: f32[1, 1, 17]
+output row: f32[4, 2, 3, 32]
+input one: f32[1, 4, 17]
 input more: f32[2, 3, 17, 32]
 y = matmul(x, w) by {heads: 1} -> it * s
 dots = matmul(x, w) by {heads: 1} with {path: dot}
