@@ -44,9 +44,12 @@ FAMILIES = {
     "nucleus": ["softmax", "order", "scan", "reduce", "nest", "nest"],
     "paged_decode": ["attention"],
     "quantized_rows": ["norm"],
+    "relu_attention": ["attention"],
+    "retention": ["attention"],
     "retrieval": ["norm", "norm", "matmul_reduce", "order", "order", "nest", "order", "nest"],
     "selective_log_probs": ["matmul_reduce", "nest"],
     "shifted_loss": ["nest", "matmul_reduce", "nest", "reduce"],
+    "sigmoid_attention": ["attention"],
     "sinks": ["attention"],
     "windows": ["matmul", "nest", "attention", "matmul"],
 }

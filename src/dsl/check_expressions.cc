@@ -146,7 +146,7 @@ Expr Checker::Convert(const TermPtr& term, const Place& place) {
   if (term->arguments.empty()) {
     const auto along = std::find(place.places.begin(), place.places.end(), term->name);
     if (along != place.places.end()) return place.kernel->space[At(*(place.dims.end() - (place.places.end() - along)))];
-    if (!place.log_sum.empty() && term->name == place.log_sum) return Value(kLogSum, ScalarType::kReal);
+    if (!place.row_sum.empty() && term->name == place.row_sum) return Value(kLogSum, ScalarType::kReal);
   }
   if (!place.rotation.empty() && term->name == place.rotation) return ConvertRotation(*term, place);
   const Function* function = FindFunction(term->name, term->arguments.size());
@@ -157,7 +157,10 @@ Expr Checker::Convert(const TermPtr& term, const Place& place) {
     } else {
       std::vector<std::string_view> known;
       for (const auto& f : AllFunctions()) known.push_back(f.name);
-      Fail(term->at, fmt::format("unknown function '{}'{}", term->name, DidYouMean(term->name, known)));
+      const std::string mend = term->arguments.empty() && !place.row_sum.empty()
+                                   ? fmt::format(": of a row there is '{}()'", place.row_sum)
+                                   : DidYouMean(term->name, known);
+      Fail(term->at, fmt::format("unknown function '{}'{}", term->name, mend));
     }
     return Expr(0.0);
   }

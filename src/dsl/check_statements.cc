@@ -204,12 +204,13 @@ bool Checker::Expressions(const Statement& statement, bool whole, Kernel& kernel
   const Expr first = is_element ? it : Value(kIt, kernel.inputs[0]->type);
   const std::vector<int> dims = ResultDims(kernel);
   for (const int d : dims) kernel.result.push_back(kernel.space[At(d)].extent);
+  const std::string_view row_sum = kernel.family->row_sum ? kernel.family->row_sum(kernel) : std::string_view();
   for (const auto& link : statement.epilogue) {
     it = Convert(link, {.kernel = &kernel,
                         .dims = dims,
                         .it = it,
                         .no_it = {},
-                        .log_sum = kernel.family->log_sum,
+                        .row_sum = row_sum,
                         .rotation = kernel.family->rotation,
                         .nest = nest,
                         .scope = scope});

@@ -70,8 +70,8 @@ struct Family {
   std::string_view let_function = {};
   // Functions of such an expression that take nothing: where it stands along the last of those dimensions.
   std::span<const std::string_view> let_places = {};
-  // A function of the chain that takes nothing: the logarithm of the sum of its row's exponentials, kLogSum; or none.
-  std::string_view log_sum = {};
+  // Null, or the function of the chain that takes nothing and is kLogSum.
+  std::string_view (*row_sum)(const Kernel& kernel) = nullptr;
   // A function of the chain that takes how far apart two columns are: RotatedValue; or none.
   std::string_view rotation = {};
   // Null, or what else must hold of a kernel whose expressions are known: why it does not.

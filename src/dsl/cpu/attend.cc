@@ -1,3 +1,4 @@
+// One file because both ways share how operands are read, how scores become weights and how results are stored.
 #include "dsl/cpu/attend.h"
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "dsl/cpu/expr_writer.h"
 #include "dsl/cpu/index_text.h"
 #include "dsl/cpu/loop_text.h"
+#include "dsl/shape/attention_weights.h"
 
 namespace hone::dsl {
 namespace {
@@ -30,12 +32,14 @@ class AttentionEmitter {
     }
     keys_ = std::min(IntSetting(kernel, "keys"), n_);
     causal_ = kernel.attributes.at("causal")[0] != 0;
+    softmax_ = WeighsBySoftmax(kernel);
+    hidden_ = writer.Number(HiddenScore(kernel));
+    sums_ = softmax_ || ReadsRowSum(kernel);
     score_ = kernel.lets.empty() ? Value(kIt, ScalarType::kReal) : Cast(kernel.lets[0].body, ScalarType::kReal);
   }
 
   void EmitLanes() {
     const std::string& real = writer_.real();
-    const std::string infinity = writer_.Number(INFINITY);
     WriteScores();
     WriteBlend();
     writer_.Comment(fmt::format("Blocks of {} queries, whoever is free.", lanes_));
@@ -51,7 +55,9 @@ class AttentionEmitter {
     Copy(kernel_.inputs[0], rank_ - 4, "i0 + l", rank_ - 1, d_, fmt::format("queries[at * {} + l]", lanes_));
     writer_.Close();
     writer_.Line("__builtin_memset(sums, 0, sizeof(sums));");
-    writer_.Line(fmt::format("for (long l = 0; l < {}; ++l) top[l] = -{}, total[l] = 0;", lanes_, infinity));
+    // What the scores themselves weigh is not scaled.
+    writer_.Line(
+        fmt::format("for (long l = 0; l < {}; ++l) top[l] = {}, total[l] = 0, scale[l] = 1;", lanes_, hidden_));
     std::string end = fmt::format("{}", n_);
     if (causal_ && (m_ > lanes_ || m_ < n_)) {
       writer_.Comment("Keys behind the last query count for none.");
@@ -62,17 +68,94 @@ class AttentionEmitter {
     writer_.Line(end == "end" ? Left("count", end, "k0", keys_) : Left("count", n_, "k0", keys_));
     const std::string keys = Rows(1), values = Rows(2);
     writer_.Line(fmt::format("Scores_{}(count, {}, queries, scores);", writer_.TargetName(), keys));
-    writer_.Comment("The largest score of each query.");
-    writer_.Line(fmt::format("{} before[{}];", real, lanes_));
-    writer_.Line(fmt::format("for (long l = 0; l < {}; ++l) before[l] = top[l];", lanes_));
+    if (softmax_) {
+      writer_.Comment("The largest score of each query.");
+      writer_.Line(fmt::format("{} before[{}];", real, lanes_));
+      writer_.Line(fmt::format("for (long l = 0; l < {}; ++l) before[l] = top[l];", lanes_));
+    }
+    if (sums_ || !IsPlain()) LaneScores();
+    if (softmax_) WeighLanes();
+    writer_.Line(fmt::format("Blend_{}(count, {}, scores, scale, sums);", writer_.TargetName(), values));
+    writer_.Close();
+
+    writer_.Open("for (long l = 0; l < filled; ++l)");
+    Store("i0 + l", fmt::format("sums[at * {} + l]", lanes_), "total[l]", "top[l]");
+    writer_.Close();
+    CloseTasks();
+  }
+
+  // One query at a time: products along the rows of K, then the rows of V added up.
+  void EmitRows() {
+    const std::string& real = writer_.real();
+    OpenTasks("i0", 1);
+    writer_.Line(fmt::format("alignas(64) {} query[{}], scores[{}], sums[{}] = {{}};", real, d_, keys_, e_));
+    writer_.Line(fmt::format("{} top = {}, total = 0;", real, hidden_));
+    Copy(kernel_.inputs[0], rank_ - 4, "i0", rank_ - 1, d_, "query[at]");
+    std::string end = fmt::format("{}", n_);
+    if (causal_) {
+      writer_.Line(fmt::format("const long end = i0 + 1 < {} ? i0 + 1 : {};", n_, n_));
+      end = "end";
+    }
+    writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += {})", end, keys_));
+    writer_.Line(causal_ ? Left("count", end, "k0", keys_) : Left("count", n_, "k0", keys_));
+    writer_.Line(fmt::format("const {}* keys = {};", real, Rows(1)));
+    writer_.Line(fmt::format("const {}* values = {};", real, Rows(2)));
+    const auto [key, key_step] = Steps(1);
+    const auto [value_key, value_step] = Steps(2);
+    if (key == 1 && key_step != 1) {
+      writer_.Line("for (long j = 0; j < count; ++j) scores[j] = 0;");
+      writer_.Open(fmt::format("for (long at = 0; at < {}; ++at)", d_));
+      writer_.Line("#pragma omp simd");
+      writer_.Line(fmt::format("for (long j = 0; j < count; ++j) scores[j] += query[at] * keys[{}];",
+                               Address({"at", "j"}, {key_step, key}, 0)));
+      writer_.Close();
+    } else {
+      writer_.Open("for (long j = 0; j < count; ++j)");
+      writer_.Line(fmt::format("{} sum = 0;", real));
+      writer_.Line("#pragma omp simd reduction(+ : sum)");
+      writer_.Line(fmt::format("for (long at = 0; at < {}; ++at) sum += query[at] * keys[{}];", d_,
+                               Address({"j", "at"}, {key, key_step}, 0)));
+      writer_.Line("scores[j] = sum;");
+      writer_.Close();
+    }
+    if (sums_ || !IsPlain()) RowScores();
+    if (softmax_) WeighRow();
+    constexpr int kAtATime = 4;
+    const auto add = [&](int rows) {
+      std::string sum;
+      for (int r = 0; r < rows; ++r) {
+        const std::string j = r == 0 ? "j" : fmt::format("j + {}", r);
+        sum +=
+            fmt::format("{}scores[{}] * values[{}]", r ? " + " : "", j, Address({j, "at"}, {value_key, value_step}, 0));
+      }
+      writer_.Line("#pragma omp simd");
+      writer_.Line(fmt::format("for (long at = 0; at < {}; ++at) sums[at] += {};", e_, sum));
+    };
+    writer_.Line("long j = 0;");
+    writer_.Open(fmt::format("for (; j + {} <= count; j += {})", kAtATime, kAtATime));
+    add(kAtATime);
+    writer_.Close();
+    writer_.Open("for (; j < count; ++j)");
+    add(1);
+    writer_.Close();
+    writer_.Close();
+    Store("i0", "sums[at]", "total", "top");
+    CloseTasks();
+  }
+
+ private:
+  bool IsPlain() const { return kernel_.lets.empty() && !causal_; }
+
+  // Scores of a block's products, and what is the largest of them, or their sum.
+  void LaneScores() {
+    const std::string& real = writer_.real();
     writer_.Open("for (long j = 0; j < count; ++j)");
     writer_.Line(fmt::format("{}* row = scores + j * {};", real, lanes_));
-    const bool plain = kernel_.lets.empty() && !causal_;
     writer_.Line("#pragma omp simd");
     // Elements of other operands end with the queries.
     writer_.Open(fmt::format("for (long l = 0; l < {}; ++l)",
                              OperandsOf({score_}).empty() ? fmt::format("{}", lanes_) : std::string("filled")));
-    if (!plain) {
+    if (!IsPlain()) {
       Index place = index_;
       place[rank_ - 4] = "i0 + l";
       place[rank_ - 2] = "k0 + j";
@@ -81,15 +164,23 @@ class AttentionEmitter {
       });
       text.Call([&](const IndexVar& index) { return PlaceAlong(index, place); });
       std::string value = text.Text(score_);
-      if (causal_) value = fmt::format("k0 + j > i0 + l ? -{} : {}", infinity, Bound(value));
+      if (causal_) value = fmt::format("k0 + j > i0 + l ? {} : {}", hidden_, Bound(value));
       writer_.Line(fmt::format("const {} score = {};", real, value));
       writer_.Line("row[l] = score;");
-      writer_.Line("top[l] = score > top[l] ? score : top[l];");
-    } else {
+    }
+    if (softmax_) {
       writer_.Line("top[l] = row[l] > top[l] ? row[l] : top[l];");
+    } else if (sums_) {
+      writer_.Line("total[l] += row[l];");
     }
     writer_.Close();
     writer_.Close();
+  }
+
+  // Exponentials of a block's scores.
+  void WeighLanes() {
+    const std::string& real = writer_.real();
+    const std::string infinity = writer_.Number(INFINITY);
     writer_.Comment("What came before is scaled down to the new largest score. Where there is none yet, 0 stands in.");
     writer_.Line("#pragma omp simd");
     writer_.Open(fmt::format("for (long l = 0; l < {}; ++l)", lanes_));
@@ -122,54 +213,17 @@ class AttentionEmitter {
     writer_.Close();
     writer_.Close();
     writer_.Line(fmt::format("for (long l = 0; l < {}; ++l) total[l] += part[l];", lanes_));
-    writer_.Line(fmt::format("Blend_{}(count, {}, scores, scale, sums);", writer_.TargetName(), values));
-    writer_.Close();
-
-    writer_.Open("for (long l = 0; l < filled; ++l)");
-    Store("i0 + l", fmt::format("sums[at * {} + l]", lanes_), "total[l]", "top[l]");
-    writer_.Close();
-    CloseTasks();
   }
 
-  // One query at a time: products along the rows of K, then the rows of V added up.
-  void EmitRows() {
+  // Scores of one query's products, and what is the largest of them, or their sum.
+  void RowScores() {
     const std::string& real = writer_.real();
-    const std::string infinity = writer_.Number(INFINITY);
-    OpenTasks("i0", 1);
-    writer_.Line(fmt::format("alignas(64) {} query[{}], scores[{}], sums[{}] = {{}};", real, d_, keys_, e_));
-    writer_.Line(fmt::format("{} top = -{}, total = 0;", real, infinity));
-    Copy(kernel_.inputs[0], rank_ - 4, "i0", rank_ - 1, d_, "query[at]");
-    std::string end = fmt::format("{}", n_);
-    if (causal_) {
-      writer_.Line(fmt::format("const long end = i0 + 1 < {} ? i0 + 1 : {};", n_, n_));
-      end = "end";
-    }
-    writer_.Open(fmt::format("for (long k0 = 0; k0 < {}; k0 += {})", end, keys_));
-    writer_.Line(causal_ ? Left("count", end, "k0", keys_) : Left("count", n_, "k0", keys_));
-    writer_.Line(fmt::format("const {}* keys = {};", real, Rows(1)));
-    writer_.Line(fmt::format("const {}* values = {};", real, Rows(2)));
-    const auto [key, key_step] = Steps(1);
-    const auto [value_key, value_step] = Steps(2);
-    if (key == 1 && key_step != 1) {
-      writer_.Line("for (long j = 0; j < count; ++j) scores[j] = 0;");
-      writer_.Open(fmt::format("for (long at = 0; at < {}; ++at)", d_));
-      writer_.Line("#pragma omp simd");
-      writer_.Line(fmt::format("for (long j = 0; j < count; ++j) scores[j] += query[at] * keys[{}];",
-                               Address({"at", "j"}, {key_step, key}, 0)));
-      writer_.Close();
-    } else {
-      writer_.Open("for (long j = 0; j < count; ++j)");
-      writer_.Line(fmt::format("{} sum = 0;", real));
-      writer_.Line("#pragma omp simd reduction(+ : sum)");
-      writer_.Line(fmt::format("for (long at = 0; at < {}; ++at) sum += query[at] * keys[{}];", d_,
-                               Address({"j", "at"}, {key, key_step}, 0)));
-      writer_.Line("scores[j] = sum;");
-      writer_.Close();
-    }
-    writer_.Line(fmt::format("const {} before = top;", real));
-    writer_.Line("#pragma omp simd reduction(max : top)");
+    if (softmax_) writer_.Line(fmt::format("const {} before = top;", real));
+    writer_.Line(fmt::format("#pragma omp simd{}", softmax_ ? " reduction(max : top)"
+                                                   : sums_  ? " reduction(+ : total)"
+                                                            : ""));
     writer_.Open("for (long j = 0; j < count; ++j)");
-    {
+    if (!IsPlain()) {
       Index place = index_;
       place[rank_ - 4] = "i0";
       place[rank_ - 2] = "k0 + j";
@@ -178,11 +232,20 @@ class AttentionEmitter {
       });
       text.Call([&](const IndexVar& index) { return PlaceAlong(index, place); });
       const std::string value = text.Text(score_);
-      writer_.Line(fmt::format("const {} score = {};", real, value));
-      writer_.Line("scores[j] = score;");
-      writer_.Line("top = score > top ? score : top;");
+      writer_.Line(fmt::format("scores[j] = {};", value));
+    }
+    if (softmax_) {
+      writer_.Line("top = scores[j] > top ? scores[j] : top;");
+    } else if (sums_) {
+      writer_.Line("total += scores[j];");
     }
     writer_.Close();
+  }
+
+  // Exponentials of them.
+  void WeighRow() {
+    const std::string& real = writer_.real();
+    const std::string infinity = writer_.Number(INFINITY);
     writer_.Comment("No key counts yet. A NaN is none: it comes back in the total.");
     writer_.Line(fmt::format("const {} base = top == -{} ? {} : top;", real, infinity, writer_.Number(0)));
     {
@@ -204,30 +267,8 @@ class AttentionEmitter {
     }
     writer_.Line("total = total * scale + part;");
     writer_.Line(fmt::format("for (long at = 0; at < {}; ++at) sums[at] *= scale;", e_));
-    constexpr int kAtATime = 4;
-    const auto add = [&](int rows) {
-      std::string sum;
-      for (int r = 0; r < rows; ++r) {
-        const std::string j = r == 0 ? "j" : fmt::format("j + {}", r);
-        sum +=
-            fmt::format("{}scores[{}] * values[{}]", r ? " + " : "", j, Address({j, "at"}, {value_key, value_step}, 0));
-      }
-      writer_.Line("#pragma omp simd");
-      writer_.Line(fmt::format("for (long at = 0; at < {}; ++at) sums[at] += {};", e_, sum));
-    };
-    writer_.Line("long j = 0;");
-    writer_.Open(fmt::format("for (; j + {} <= count; j += {})", kAtATime, kAtATime));
-    add(kAtATime);
-    writer_.Close();
-    writer_.Open("for (; j < count; ++j)");
-    add(1);
-    writer_.Close();
-    writer_.Close();
-    Store("i0", "sums[at]", "total", "top");
-    CloseTasks();
   }
 
- private:
   std::string PlaceAlong(const IndexVar& index, const Index& place) const {
     std::size_t d = 0;
     while (kernel_.space[d].id != index.id) ++d;
@@ -262,23 +303,24 @@ class AttentionEmitter {
 
   // The row of the result of the query at `place`.
   void Store(const std::string& query, const std::string& sum, const std::string& total, const std::string& top) {
-    const Expr log_sum = Load(0, {}, ScalarType::kReal) + Log(Load(1, {}, ScalarType::kReal));
-    if (UsesValue(kernel_.epilogue, kLogSum)) {
+    if (ReadsRowSum(kernel_)) {
+      const Expr most = Load(0, {}, ScalarType::kReal), sum = Load(1, {}, ScalarType::kReal);
       ExprWriter text(writer_, [&](const ExprNode& load) { return load.buffer == 0 ? top : total; });
-      const std::string made = text.Text(log_sum);
-      writer_.Line(fmt::format("const {} log_sum = {};", writer_.real(), made));
+      const std::string made = text.Text(softmax_ ? most + Log(sum) : sum);
+      writer_.Line(fmt::format("const {} row_sum = {};", writer_.real(), made));
     }
     writer_.Line("#pragma omp simd");
     writer_.Open(fmt::format("for (long at = 0; at < {}; ++at)", e_));
     const bool safe = kernel_.attributes.at("safe")[0] != 0;
-    writer_.Line(fmt::format("const {} value = {}{} / {};", writer_.real(),
-                             safe ? fmt::format("{} == 0 ? 0 : ", total) : "", sum, total));
+    std::string value = sum;
+    if (softmax_) value = fmt::format("{}{} / {}", safe ? fmt::format("{} == 0 ? 0 : ", total) : "", sum, total);
+    writer_.Line(fmt::format("const {} value = {};", writer_.real(), value));
     Index place = index_;
     place[rank_ - 4] = query;
     place[rank_ - 3] = "at";
     ExprWriter text(writer_, [&](const ExprNode& load) {
       if (load.kind != Expr::Kind::kValue) return Element(load.buffer, place);
-      return std::string(load.value == kLogSum ? "log_sum" : "value");
+      return std::string(load.value == kLogSum ? "row_sum" : "value");
     });
     const std::string result = text.Text(kernel_.epilogue);
     place.resize(rank_ - 2);
@@ -453,6 +495,8 @@ class AttentionEmitter {
   std::size_t rank_ = 4;
   std::int64_t m_ = 1, n_ = 1, d_ = 1, e_ = 1, mr_ = 6, lanes_ = 64, keys_ = 64;
   bool causal_ = false;
+  bool softmax_ = true, sums_ = true;  // whether values are weighed by a softmax; whether weights are summed
+  std::string hidden_;                 // the score of a key that is hidden
   Expr score_;
   Index index_;
   int open_ = 0;

@@ -4,7 +4,7 @@
 
 // A block's part: GROUPS warpgroups with 64 queries each, of DEPTH elements, and tiles of KEYS keys, whose values have
 // WIDTH. STAGES tiles of keys, and of values, are in flight, and the queries of AHEAD items.
-template <class T, int DEPTH, int WIDTH, int KEYS, int STAGES, int GROUPS, int AHEAD>
+template <class T, int DEPTH, int WIDTH, int KEYS, int STAGES, int GROUPS, int AHEAD, class WEIGHTS>
 struct Attention {
   static constexpr int kQueries = GROUPS * 64, kDepthBoxes = (DEPTH + 63) / 64, kWidthBoxes = (WIDTH + 63) / 64;
   static constexpr int kWidth = (WIDTH + 7) / 8 * 8;
@@ -127,6 +127,15 @@ struct Attention {
     value.Advance();
   }
 
+  __device__ __forceinline__ void Weigh(float scale, float (&shrink)[2]) {
+    if constexpr (WEIGHTS::kIsSoftmax) {
+      WeighScores(scores, scale, most, total, shrink);
+    } else if constexpr (WEIGHTS::kSums) {
+#pragma unroll
+      for (int i = 0; i < KEYS / 2; ++i) total[i / 2 % 2] += scores[i];
+    }
+  }
+
   template <class Look, class Score>
   __device__ __forceinline__ void Step(int group, float scale, int first, int tile, const Look& look,
                                        const Score& score) {
@@ -140,14 +149,16 @@ struct Attention {
     ReleaseKeys();
     score(scores, tile, looked);
     float shrink[2];
-    WeighScores(scores, scale, most, total, shrink);
+    Weigh(scale, shrink);
     Settle(scores);
     if (tile > first) AwaitKeys();  // here, so that the compiler does not wait for the sums before it weighs
     WaitForProducts<0>();
     Settle(sums);
     ReleaseValues();
+    if constexpr (WEIGHTS::kIsSoftmax) {
 #pragma unroll
-    for (int i = 0; i < kWidth / 2; ++i) sums[i] *= shrink[i / 2 % 2];
+      for (int i = 0; i < kWidth / 2; ++i) sums[i] *= shrink[i / 2 % 2];
+    }
     PackWeights<T>(scores, weights);
   }
 
@@ -164,13 +175,13 @@ struct Attention {
     WaitForProducts<0>();
     Settle(scores);
     ReleaseKeys();
-    most[0] = most[1] = -__int_as_float(0x7f800000);
+    most[0] = most[1] = WEIGHTS::Hidden();
     total[0] = total[1] = 0;
 #pragma unroll
     for (int i = 0; i < kWidth / 2; ++i) sums[i] = 0;
     edge(scores, tiles - 1, looked);
     float shrink[2];
-    WeighScores(scores, scale, most, total, shrink);
+    Weigh(scale, shrink);
     PackWeights<T>(scores, weights);
     if (tiles - 1 > first) AwaitKeys();
     int tile = tiles - 2;

@@ -19,7 +19,7 @@ __device__ __forceinline__ void SplitTf32(float x, unsigned& high, unsigned& low
 // multiplied the next is on its way. A thread is (g, t) = (lane / 4, lane % 4); it has rows g and g + 8 of each 16
 // of its warp's queries. Of the products' inner index only that both sides agree matters, so each thread has the elements 2 t and
 // 2 t + 1 of every 8. Rows in shared memory are padded so that a warp's reads lie in different banks.
-template <int DEPTH, int WIDTH, int KEYS, int WARPS, int ROWS>
+template <int DEPTH, int WIDTH, int KEYS, int WARPS, int ROWS, class WEIGHTS>
 struct AttentionF32 {
   static constexpr int kKeyRow = DEPTH + (40 - DEPTH % 32) % 32, kValueRow = WIDTH + (36 - WIDTH % 32) % 32;
   static constexpr int kStage = KEYS * (kKeyRow + kValueRow);  // floats
@@ -38,7 +38,7 @@ struct AttentionF32 {
       for (int n = 0; n < WIDTH / 8; ++n)
 #pragma unroll
         for (int i = 0; i < 4; ++i) sums[r][n][i] = 0;
-      most[r][0] = most[r][1] = -__int_as_float(0x7f800000);
+      most[r][0] = most[r][1] = WEIGHTS::Hidden();
       total[r][0] = total[r][1] = 0;
     }
   }
@@ -131,8 +131,14 @@ struct AttentionF32 {
       if (j < count) MultiplyTf32(d[j], high, highs[j][0], highs[j][1]);
   }
 
-  // Makes exp2(scale * score) of the scores of 16 queries, over that of the largest so far, and shrinks the sums to it.
+  // Makes weights of the scores of 16 queries: of a softmax exp2(scale * score), over that of the largest so far, and
+  // shrinks the sums to it.
   __device__ __forceinline__ void Weigh(int r, float (&scores)[KEYS / 8][4], float scale) {
+    if constexpr (!WEIGHTS::kIsSoftmax) {
+#pragma unroll
+      for (int i = 0; i < KEYS / 2 && WEIGHTS::kSums; ++i) total[r][i / 2 % 2] += scores[i / 4][i % 4];
+      return;
+    }
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float top = scores[0][half * 2];

@@ -6,7 +6,7 @@
 // products' inner index only that both sides agree matters, so each thread reads 16 bytes that lie together: of keys g and
 // g + 8 the elements t * 8 .. + 7 of every 32, of keys 2 t, 2 t + 1, 2 t + 8, 2 t + 9 the values' elements g * 8 .. + 7 of
 // every 64.
-template <class T, int DEPTH, int WIDTH>
+template <class T, int DEPTH, int WIDTH, class WEIGHTS>
 struct FewQueries {
   static constexpr int kDepthBlocks = DEPTH / 32, kWidthBlocks = WIDTH / 64;
   unsigned queries[kDepthBlocks][2][4], keys[kDepthBlocks][2][4], values[kWidthBlocks][4][4];
@@ -23,7 +23,7 @@ struct FewQueries {
       for (int j = 0; j < 8; ++j)
 #pragma unroll
         for (int i = 0; i < 4; ++i) sums[b][j][i] = 0;
-    most[0] = most[1] = -__int_as_float(0x7f800000);
+    most[0] = most[1] = WEIGHTS::Hidden();
     total[0] = total[1] = 0;
   }
 
@@ -78,8 +78,14 @@ struct FewQueries {
     }
   }
 
-  // Makes exp2(scale * score) of the scores, over that of the largest so far, and shrinks the sums to it.
+  // Makes weights of the scores: of a softmax exp2(scale * score), over that of the largest so far, and shrinks the sums
+  // to it.
   __device__ __forceinline__ void Weigh(float (&scores)[2][4], float scale) {
+    if constexpr (!WEIGHTS::kIsSoftmax) {
+#pragma unroll
+      for (int i = 0; i < 8 && WEIGHTS::kSums; ++i) total[i / 2 % 2] += scores[i / 4][i % 4];
+      return;
+    }
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float top = fmaxf(fmaxf(scores[0][half * 2], scores[0][half * 2 + 1]),
@@ -144,7 +150,7 @@ struct FewQueries {
         for (int j = 0; j < 2; ++j)
 #pragma unroll
           for (int i = 0; i < 4; ++i)
-            if (at + j * 8 + t * 2 + i % 2 >= end) scores[j][i] = -__int_as_float(0x7f800000);
+            if (at + j * 8 + t * 2 + i % 2 >= end) scores[j][i] = WEIGHTS::Hidden();
       }
       Weigh(scores, scale);
       AddValues(scores);

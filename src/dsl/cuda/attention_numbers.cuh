@@ -1,5 +1,20 @@
 // What all kernels of attention do with numbers: how scores become weights, over the largest of their row.
 
+// What a kernel's weights are: exponentials over the largest of a row; scores themselves, whose sum nobody asks for;
+// scores, and their sum. `Hidden` is the score of a key that has no weight.
+struct Softmax {
+  static constexpr bool kIsSoftmax = true;
+  __device__ __forceinline__ static float Hidden() { return -__int_as_float(0x7f800000); }
+};
+struct Scores {
+  static constexpr bool kIsSoftmax = false, kSums = false;
+  __device__ __forceinline__ static float Hidden() { return 0; }
+};
+struct SummedScores {
+  static constexpr bool kIsSoftmax = false, kSums = true;
+  __device__ __forceinline__ static float Hidden() { return 0; }
+};
+
 // What scores of a row are scaled by, whose largest is `top`: where numbers hide all keys, the least of their type, that
 // times `scale` would be none. Of scores so low those that differ at all differ by more than powers of two have.
 __device__ __forceinline__ float RowScale(float top, float scale) {

@@ -15,7 +15,7 @@ __device__ __forceinline__ float2 PairFrom<__nv_bfloat16>(unsigned pair) {
 
 // A warp's part. WIDTH / 8 lanes have a key's elements, 8 each; so many keys as the warp has room for lie side by side, and each
 // such side has weights and sums of its own until the end. LOADS of them follow one another.
-template <class T, int WIDTH, int ROWS, int LOADS>
+template <class T, int WIDTH, int ROWS, int LOADS, class WEIGHTS>
 struct OneQuery {
   static constexpr int kLanes = WIDTH / 8, kSides = 32 / kLanes;
   unsigned keys[LOADS][4], values[LOADS][4];
@@ -30,7 +30,7 @@ struct OneQuery {
     for (int r = 0; r < ROWS; ++r) {
 #pragma unroll
       for (int e = 0; e < 8; ++e) sums[r][e] = 0;
-      most[r] = -__int_as_float(0x7f800000);
+      most[r] = WEIGHTS::Hidden();
       total[r] = 0;
     }
   }
@@ -79,10 +79,16 @@ struct OneQuery {
         for (int i = 0; i < LOADS; ++i) scores[r][i] += __shfl_xor_sync(0xffffffffu, scores[r][i], step);
   }
 
-  // Makes exp2(scale * score) of the scores, over that of the side's largest so far, and shrinks the sums to it.
+  // Makes weights of the scores: of a softmax exp2(scale * score), over that of the side's
+  // largest so far, and shrinks the sums to it.
   __device__ __forceinline__ void Weigh(float (&scores)[ROWS][LOADS], float scale) {
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
+      if constexpr (!WEIGHTS::kIsSoftmax) {
+#pragma unroll
+        for (int i = 0; i < LOADS && WEIGHTS::kSums; ++i) total[r] += scores[r][i];
+        continue;
+      }
       float top = most[r];
 #pragma unroll
       for (int i = 0; i < LOADS; ++i) top = fmaxf(top, scores[r][i]);
@@ -134,7 +140,7 @@ struct OneQuery {
 #pragma unroll
         for (int i = 0; i < LOADS; ++i) {
           const int key = at + i * kSides + side;
-          scores[r][i] = key < end ? score(scores[r][i], r, key) : -__int_as_float(0x7f800000);
+          scores[r][i] = key < end ? score(scores[r][i], r, key) : WEIGHTS::Hidden();
         }
       Weigh(scores, scale);
       AddValues(scores);

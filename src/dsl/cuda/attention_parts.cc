@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "dsl/cuda/expr.h"
+#include "dsl/shape/attention_weights.h"
 #include "dsl/shape/loops.h"
 
 namespace hone::dsl {
@@ -129,7 +130,15 @@ ScaledScore Scaled(const Expr& score) {
 
 }  // namespace
 
-ScaledScore ScaledAttentionScoreOf(const Kernel& kernel) { return Scaled(AttentionScoreOf(kernel)); }
+ScaledScore ScaledAttentionScoreOf(const Kernel& kernel) {
+  const Expr score = AttentionScoreOf(kernel);
+  return WeighsBySoftmax(kernel) ? Scaled(score) : ScaledScore{score};
+}
+
+std::string_view AttentionWeights(const Kernel& kernel) {
+  if (WeighsBySoftmax(kernel)) return "Softmax";
+  return ReadsRowSum(kernel) ? "SummedScores" : "Scores";
+}
 
 namespace {
 
@@ -149,25 +158,49 @@ std::string AttentionElement(const DeviceWriter& out, const Kernel& kernel, std:
   return fmt::format("{}[{}]", out.BufferName(of.buffer), Address(wide, of.strides, of.offset));
 }
 
-std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& expr,
-                          const std::vector<std::string>& places, std::string_view index, const HeldText& held) {
+namespace {
+
+enum class Exact : std::uint8_t { kYes, kNo };
+std::string TextAt(DeviceWriter& out, const Kernel& kernel, const Expr& expr, const std::vector<std::string>& places,
+                   std::string_view index, const HeldText& held, Exact exact) {
   DeviceExpr text(out, [&](const ExprNode& load) -> std::string {
-    if (load.kind == Expr::Kind::kValue) return load.value == kLogSum ? "log_sum" : "it";
+    if (load.kind == Expr::Kind::kValue) return load.value == kLogSum ? "row_sum" : "it";
     const auto operand = static_cast<std::size_t>(load.buffer);
     std::string element = held ? held(operand) : std::string();
     if (element.empty()) element = AttentionElement(out, kernel, operand, places, index);
     return LoadedText(out, kernel.operands[operand].buffer, element);
   });
   for (std::size_t d = 0; d < places.size(); ++d) text.Call(kernel.space[d], places[d]);
+  if (exact == Exact::kNo) text.BeCoarse();
   return text.Text(expr);
 }
 
-// Of a row that sees nothing both are -inf, and so is their sum.
-void WriteLogSum(DeviceWriter& out, const Kernel& kernel, const std::string& most, const std::string& total) {
-  if (!UsesValue(kernel.epilogue, kLogSum)) return;
+}  // namespace
+
+std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& expr,
+                          const std::vector<std::string>& places, std::string_view index, const HeldText& held) {
+  return TextAt(out, kernel, expr, places, index, held, Exact::kYes);
+}
+
+std::string AttentionScoreText(DeviceWriter& out, const Kernel& kernel, const Expr& score,
+                               const std::vector<std::string>& places, std::string_view index, const HeldText& held) {
+  const bool rounded = !WeighsBySoftmax(kernel) && IsHalf(kernel.operand_types[AttentionPartsOf(kernel, 0)[0].operand]);
+  return TextAt(out, kernel, score, places, index, held, rounded ? Exact::kNo : Exact::kYes);
+}
+
+std::string AttentionResult(const Kernel& kernel, const std::string& sum, const std::string& total) {
+  if (!WeighsBySoftmax(kernel)) return sum;
+  const bool safe = kernel.attributes.at("safe")[0] != 0;
+  return fmt::format("{}{} / {}", safe ? fmt::format("{} == 0.0f ? 0.0f : ", total) : "", sum, total);
+}
+
+// Of a row of a softmax that sees nothing both are -inf, and so is their sum.
+void WriteRowSum(DeviceWriter& out, const Kernel& kernel, const std::string& most, const std::string& total) {
+  if (!ReadsRowSum(kernel)) return;
+  if (!WeighsBySoftmax(kernel)) return out.Line(fmt::format("const float row_sum = {};", total));
   constexpr double kLn2 = 0.6931471805599453;
   out.Line(
-      fmt::format("const float log_sum = fmaf({}, {}, {}({}));", most, out.Number(kLn2), out.Helper("Log"), total));
+      fmt::format("const float row_sum = fmaf({}, {}, {}({}));", most, out.Number(kLn2), out.Helper("Log"), total));
 }
 
 void WriteSeenKeys(DeviceWriter& out, const Kernel& kernel, const SeenKeys& seen,

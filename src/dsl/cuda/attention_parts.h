@@ -56,7 +56,7 @@ std::optional<std::string> CheckAttentionTypes(const Kernel& kernel);
 // A score, of the product `it`, operands and the place.
 Expr AttentionScoreOf(const Kernel& kernel);
 // `score` times `factor`, which is positive: what multiplies all that is not hidden costs nothing where exponents are
-// made.
+// made. Of scores that are weights themselves nothing is taken out.
 struct ScaledScore {
   Expr score;
   double factor = 1;
@@ -64,18 +64,27 @@ struct ScaledScore {
 };
 ScaledScore ScaledAttentionScoreOf(const Kernel& kernel);
 
+// The policy of attention_numbers.cuh by which scores become weights.
+std::string_view AttentionWeights(const Kernel& kernel);
+
 // An expression as text, where each dimension of the space stands at `places`; `index` is the type that its addresses
 // are computed in, "int" or "long". `held` names the operands' elements that are in registers: "" for what is not.
 using HeldText = std::function<std::string(std::size_t operand)>;
 std::string AttentionText(DeviceWriter& out, const Kernel& kernel, const Expr& expr,
                           const std::vector<std::string>& places, std::string_view index, const HeldText& held = {});
+// Likewise of a score, which need not be exact where it is a weight that is rounded to 16 bits.
+std::string AttentionScoreText(DeviceWriter& out, const Kernel& kernel, const Expr& score,
+                               const std::vector<std::string>& places, std::string_view index,
+                               const HeldText& held = {});
 // The element of an operand at `places`, in memory.
 std::string AttentionElement(const DeviceWriter& out, const Kernel& kernel, std::size_t operand,
                              const std::vector<std::string>& places, std::string_view index);
 
-// A line that names the logarithm of the sum of a row's exponentials, where the end reads it: of the row's largest
-// score, in units of log2, and the sum of the weights over that.
-void WriteLogSum(DeviceWriter& out, const Kernel& kernel, const std::string& most, const std::string& total);
+// What `it` is in the end, of the names of the sum of a row's values and that of their weights.
+std::string AttentionResult(const Kernel& kernel, const std::string& sum, const std::string& total);
+// A line that names what a row's weights add up to, where the end reads it; of a softmax, the logarithm of the sum of
+// exponentials: of the row's largest score, in units of log2, and the sum of the weights over that.
+void WriteRowSum(DeviceWriter& out, const Kernel& kernel, const std::string& most, const std::string& total);
 
 // Lines that name `seen_from` and `seen_end`, between which all keys lie that the queries from `first` to `last` of the
 // batch at `places` can see; all keys where `seen` has no limits.

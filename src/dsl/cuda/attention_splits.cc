@@ -241,9 +241,8 @@ void AttentionSplits::PutTogether() {
 void AttentionSplits::Write(const std::vector<std::string>& batches) {
   std::vector<std::string> places = PlacesOf(batches, "row");
   places[places.size() - kAttentionE] = "e";
-  const bool safe = kernel_.attributes.at("safe")[0] != 0;
-  out_.Line(fmt::format("const float it = {}sum / total;", safe ? "total == 0.0f ? 0.0f : " : ""));
-  WriteLogSum(out_, kernel_, "most", "total");
+  out_.Line(fmt::format("const float it = {};", AttentionResult(kernel_, "sum", "total")));
+  WriteRowSum(out_, kernel_, "most", "total");
   const DType stored = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
   std::string to = fmt::format("(static_cast<long>(pair) * {} + row) * {} + e", rows_.count, width_);
   if (kernel_.attributes.at("heads")[0] > 0) to = AttentionPlace(kernel_, places);
@@ -255,7 +254,7 @@ void AttentionSplits::Write(const std::vector<std::string>& batches) {
 std::string AttentionSplits::ScoreAt(const std::string& row, const std::string& key) {
   std::vector<std::string> places = PlacesOf(batches_, row);
   places[places.size() - kAttentionN] = key;
-  return AttentionText(out_, kernel_, score_.score, places, "long");
+  return AttentionScoreText(out_, kernel_, score_.score, places, "long");
 }
 
 std::vector<std::string> AttentionSplits::Decomposed(const std::string& of, std::size_t first, std::size_t end,

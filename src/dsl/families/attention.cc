@@ -1,11 +1,13 @@
-// attention(q, k, v): softmax of the scores of queries and keys, times the values, without the scores in memory. Rows
-// of queries and keys may be in two parts, attention(q, k, v, q2, k2), whose products are added up.
+// attention(q, k, v): softmax of the scores of queries and keys, or the scores as they are, times the values, without
+// the scores in memory. Rows of queries and keys may be in two parts, attention(q, k, v, q2, k2), whose products are
+// added up.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "dsl/family.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/attention_weights.h"
 #include "dsl/shape/matmul_shape.h"
 #include "dsl/shape/pages.h"
 #include "dsl/shape/seen_keys.h"
@@ -55,6 +57,11 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
     return fmt::format("'causal' is 0 or 1, not {}", kernel.attributes["causal"][0]);
   if (auto why = FillAttribute(kernel.attributes, "safe", 1, 0, 0)) return why;
   if (kernel.attributes["safe"][0] > 1) return fmt::format("'safe' is 0 or 1, not {}", kernel.attributes["safe"][0]);
+  if (auto why = FillAttribute(kernel.attributes, "softmax", 1, 1, 0)) return why;
+  if (kernel.attributes["softmax"][0] > 1)
+    return fmt::format("'softmax' is 0 or 1, not {}", kernel.attributes["softmax"][0]);
+  if (!WeighsBySoftmax(kernel) && kernel.attributes["safe"][0] != 0)
+    return "'safe' is for a softmax: without one a query that sees nothing gets zeros anyway";
   std::size_t batches = 0;
   for (std::size_t i = 0; i < shapes.size(); ++i) batches = std::max(batches, shapes[i].size() - own[i]);
   if (auto why = FillAttribute(kernel.attributes, "heads", 1, 0, 0)) return why;
@@ -137,11 +144,13 @@ double Flops(const Kernel& kernel) {
   const auto extent = [&](std::size_t from_end) { return static_cast<double>(kernel.space[rank - from_end].extent); };
   double batches = 1;
   for (std::size_t d = 0; d < AttentionBatchDims(kernel); ++d) batches *= static_cast<double>(kernel.space[d].extent);
-  double score = 24;  // exp, maximum and sum
+  double score = WeighsBySoftmax(kernel) ? 24 : ReadsRowSum(kernel) ? 1 : 0;  // exp, maximum and sum
   if (!kernel.lets.empty()) score += OperationsPerElement(kernel.lets[0].body);
   return batches * (SeenPairs(kernel) * (2 * (extent(1) + extent(3)) + score) +
                     extent(4) * extent(3) * (1 + OperationsPerElement(kernel.epilogue)));
 }
+
+std::string_view RowSum(const Kernel& kernel) { return WeighsBySoftmax(kernel) ? "lse" : "total"; }
 
 constexpr std::string_view kScorePlaces[] = {"query", "key"};
 
@@ -149,14 +158,17 @@ constexpr Attribute kAttributes[] = {
     {"causal", "1: query i sees the keys up to i; 0 if absent"},
     {"heads", "the last so many batch dimensions lie side by side in a query's row: [.., M, heads.., E]; 0 if absent"},
     {"safe", "1: a query whose scores are all -inf gets zeros, not NaN; 0 if absent"},
+    {"softmax", "0: scores are weights themselves, those of hidden keys 0; 1 if absent"},
 };
 
 }  // namespace
 
 HONE_ROW(Family){
     .name = "attention",
-    .doc = "softmax(q k^T) v for q [.., M, D], k [.., N, D] and v [.., N, E]; batches broadcast.",
-    .grammar = "attention(EXPR, EXPR, EXPR [, EXPR [, EXPR]]) by {causal, heads, safe} let score = EXPR -> EXPR",
+    .doc =
+        "softmax(q k^T) v, or without the softmax, for q [.., M, D], k [.., N, D] and v [.., N, E]; batches broadcast.",
+    .grammar =
+        "attention(EXPR, EXPR, EXPR [, EXPR [, EXPR]]) by {causal, heads, safe, softmax} let score = EXPR -> EXPR",
     .variants = {},
     .operands = 3,
     .further_operands = 2,
@@ -168,7 +180,7 @@ HONE_ROW(Family){
     .result_dims = ResultOrder,
     .let_dims = ScoreDims,
     .let_places = kScorePlaces,
-    .log_sum = "lse",
+    .row_sum = RowSum,
     .check = Check,
     .type = [](const Kernel&) { return ScalarType::kReal; },
     .multiplies = true,

@@ -123,6 +123,36 @@ few = attention(q, k, v) by {safe: 1} let score = select(i > 0, it, -inf) -> rel
                        2, random, 5e-5);
 }
 
+TEST(AttentionTest, ScoresMayBeTheWeightsThemselves) {
+  std::mt19937 random(46);
+  testing::ExpectRight(testing::MustCheck(R"(program weights
+input q: f32[2, 3, 37, 8]
+input k: f32[2, 3, 50, 8]
+input v: f32[2, 3, 50, 9]
+input m: f32[37, 50]
+input r: f32[3, 37, 1]
+output plain: f32[2, 3, 37, 9]
+output relu_lanes: f32[2, 3, 37, 9]
+output relu_rows: f32[2, 3, 37, 9]
+output sigmoid_lanes: f32[2, 37, 3, 9]
+output decay_rows: f32[2, 3, 37, 9]
+output summed_lanes: f32[2, 3, 37, 9]
+output summed_rows: f32[2, 3, 37, 9]
+plain = attention(q, k, v) by {softmax: 0} with {path: lanes}
+relu_lanes = attention(q, k, v) by {causal: 1, softmax: 0} with {path: lanes, micro: 4x8, keys: 12}
+  let score = relu(it * 0.25)
+relu_rows = attention(q, k * 2, v) by {causal: 1, softmax: 0} with {path: rows, keys: 11} let score = square(relu(it))
+sigmoid_lanes = attention(q, k, v) by {heads: 1, softmax: 0} with {path: lanes, micro: 8x16, keys: 16}
+  let score = sigmoid(it * 0.25 + m) -> relu(it)
+decay_rows = attention(q, k, v) by {softmax: 0} with {path: rows}
+  let score = it * select(query() >= key(), exp(real(key() - query()) * 0.1), 0) -> it + r
+summed_lanes = attention(q, k, v) by {causal: 1, softmax: 0} with {path: lanes, micro: 4x8, keys: 12}
+  let score = relu(it) + 0.5 -> it / (total() + 0.001)
+summed_rows = attention(q, k, v) by {softmax: 0} with {path: rows, keys: 11} let score = abs(it + m) -> it / total() + r
+)"),
+                       2, random, 5e-5);
+}
+
 TEST(AttentionTest, WhatDoesNotFitIsSaid) {
   const auto complaint = [](const std::string& statement) {
     auto parsed = Parse("program p\ninput q: f32[4, 8]\ninput k: f32[5, 8]\ninput v: f32[5, 3]\noutput y: f32[4, 3]\n" +
@@ -134,12 +164,12 @@ TEST(AttentionTest, WhatDoesNotFitIsSaid) {
             "attention of [4, 8], [5, 3] and [5, 8]: q's last extent (8) must be k's (3)");
   EXPECT_EQ(complaint("y = attention(q, k, v) let score = it * 2 -> it + score"),
             "'score' is a score: behind the values there is none any more");
-  EXPECT_EQ(complaint("y = attention(q, k, v) -> it + query()"), "unknown function 'query'");
+  EXPECT_EQ(complaint("y = attention(q, k, v) -> it + query()"), "unknown function 'query': of a row there is 'lse()'");
   EXPECT_EQ(complaint("y = attention(q, k, v) let score = it + lse()"), "unknown function 'lse'");
   EXPECT_EQ(complaint("y = attention(q, k, v) -> it * lse(it)"), "unknown function 'lse'");
   EXPECT_EQ(complaint("y = attention(q, k)"),
             "'attention' takes 3 to 5 operands, not 2: attention(EXPR, EXPR, EXPR [, EXPR [, EXPR]]) by {causal, "
-            "heads, safe} "
+            "heads, safe, softmax} "
             "let score = EXPR -> EXPR");
   const std::string pages = "input c: f32[6, 5, 8]\ninput w: f32[6, 4, 8]\ninput t: i32[9]\ninput r: f32[9]\n";
   EXPECT_EQ(
@@ -158,6 +188,12 @@ TEST(AttentionTest, WhatDoesNotFitIsSaid) {
       "up before");
   EXPECT_EQ(complaint("y = attention(q, k, v) by {causal: 2}"), "'causal' is 0 or 1, not 2");
   EXPECT_EQ(complaint("y = attention(q, k, v) by {safe: 2}"), "'safe' is 0 or 1, not 2");
+  EXPECT_EQ(complaint("y = attention(q, k, v) by {softmax: 2}"), "'softmax' is 0 or 1, not 2");
+  EXPECT_EQ(complaint("y = attention(q, k, v) by {softmax: 0, safe: 1}"),
+            "'safe' is for a softmax: without one a query that sees nothing gets zeros anyway");
+  EXPECT_EQ(complaint("y = attention(q, k, v) by {softmax: 0} -> it - lse()"),
+            "unknown function 'lse': of a row there is 'total()'");
+  EXPECT_EQ(complaint("y = attention(q, k, v) -> it / total()"), "unknown function 'total': of a row there is 'lse()'");
 }
 
 }  // namespace

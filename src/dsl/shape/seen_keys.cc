@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dsl/shape/attention_weights.h"
 #include "expr/affine.h"
+#include "expr/known_value.h"
 
 namespace hone::dsl {
 namespace {
@@ -39,6 +41,20 @@ class Limits {
         return;
       default: return;
     }
+  }
+
+  // Where scores are weights themselves: the choices and truth values that leave 0 of the whole.
+  void ReadZeros(const Expr& score) {
+    Visit(score, [&](const ExprNode& node) {
+      const auto hides = [&](double number) { return KnownWhere(score, node, number) == 0.0; };
+      if (node.kind == Expr::Kind::kCast && node.operands[0]->type == ScalarType::kBool && hides(0))
+        Add(node.operands[0], true);
+      if (node.kind != Expr::Kind::kSelect) return;
+      for (const std::size_t hidden : {std::size_t{1}, std::size_t{2}}) {
+        const auto number = ConstantNumber(node.operands[hidden]);
+        if (number && hides(*number)) Add(node.operands[0], hidden == 2);
+      }
+    });
   }
 
   // Whether nothing but these limits hides a key, and all queries of a batch see the same.
@@ -132,7 +148,12 @@ class Limits {
 SeenKeys SeenKeysOf(const Kernel& kernel, std::size_t batches) {
   if (kernel.lets.empty()) return {};
   Limits limits(kernel, batches);
-  limits.Read(kernel.lets[0].body);
+  const Expr& score = kernel.lets[0].body;
+  if (WeighsBySoftmax(kernel)) {
+    limits.Read(score);
+  } else {
+    limits.ReadZeros(score);
+  }
   return limits.seen.or_all && !limits.Alone() ? SeenKeys{} : std::move(limits.seen);
 }
 

@@ -1,5 +1,6 @@
 // Which keys the score of attention can show, as its conditions on places say: a sequence has no more than its length,
-// a window no more than its width. What lies outside need not be read.
+// a window no more than its width. What lies outside need not be read: of a softmax where the score is -inf, else where
+// it is 0.
 #pragma once
 
 #include <cstddef>

@@ -68,6 +68,20 @@ TEST_F(SeenKeysTest, WhatOtherIndicesAndDataSayIsNoLimit) {
   EXPECT_EQ(Seen("select(key() < h, it, -inf)", 1), "");  // heads that share keys
 }
 
+TEST_F(SeenKeysTest, WithoutASoftmaxZeroHides) {
+  const auto seen = [&](const std::string& score) { return Seen(score, 2, "by {softmax: 0}"); };
+  EXPECT_EQ(seen("select(key() < l, relu(it), 0)"), "end l; ");
+  EXPECT_EQ(seen("relu(select(key() > l, -inf, it * 2))"), "end (1 + l); ");
+  EXPECT_EQ(seen("sigmoid(it * 2 + m + select(query() - key() < 7, 0, -inf))"), "from -6 +q; ");
+  EXPECT_EQ(seen("square(relu(it * select(key() < l, 0.5, 0)))"), "end l; ");
+  EXPECT_EQ(seen("it * real(key() >= l) * m"), "from l; ");
+  EXPECT_EQ(seen("select(p > 3, select(key() < l, it, 0), 0)"), "end l; ");
+  EXPECT_EQ(seen("select(key() < l, it, -inf)"), "");
+  EXPECT_EQ(seen("sigmoid(select(key() < l, it, 0))"), "");
+  EXPECT_EQ(seen("select(key() < l, it, 0) + m"), "");
+  EXPECT_EQ(seen("m / select(key() < l, it, 0)"), "");
+}
+
 TEST_F(SeenKeysTest, WhereANumberHidesAllKeysAllCount) {
   EXPECT_EQ(Seen("select(key() < l, it, -1e38)"), "end l; or all");
   EXPECT_EQ(Seen("select(key() < l, it, -5)"), "");

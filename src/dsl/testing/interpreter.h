@@ -339,7 +339,7 @@ class Interpreter {
               return i < kernel.inputs.size() ? input(i) : Evaluate(kernel, kernel.lets[0].body, at, x, lets);
             },
             at_hand);
-        lets.push_back(at_hand.log_sum);
+        lets.push_back(at_hand.row_sum);
       }
       for (const auto& let : kernel.lets) {
         if (kernel.family->let_dims) break;  // the family's own: no fold over the axes

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dsl/kernel.h"
+#include "dsl/shape/attention_weights.h"
 #include "dsl/shape/pages.h"
 
 namespace hone::dsl::testing {
@@ -20,7 +21,7 @@ using ReadInput = std::function<double(std::size_t i, double it)>;
 // values, a row's scores.
 struct Kept {
   std::vector<double> keys, values, scores;
-  double log_sum = 0;  // of the row's exponentials
+  double row_sum = 0;  // what the row's function is
 };
 
 // `at` has one place a dimension of the space, of which those of the result are set.
@@ -124,12 +125,21 @@ inline double AttentionAt(const Kernel& kernel, std::vector<std::int64_t>& at, c
       double score = std::inner_product(query.begin(), query.end(),
                                         &kept.keys[static_cast<std::size_t>(at[n]) * query.size()], 0.0);
       if (!kernel.lets.empty()) score = input(kernel.inputs.size(), score);
-      kept.scores.push_back(causal && at[n] > at[m] ? -INFINITY : score);
+      kept.scores.push_back(causal && at[n] > at[m] ? HiddenScore(kernel) : score);
     });
   }
   double top = -INFINITY, total = 0, value = 0;
+  if (!WeighsBySoftmax(kernel)) {
+    kept.row_sum = std::accumulate(kept.scores.begin(), kept.scores.end(), 0.0);
+    for (std::size_t key = 0; key < kept.scores.size(); ++key) {
+      if (kept.scores[key] != 0)
+        value += kept.scores[key] *
+                 kept.values[key * static_cast<std::size_t>(kernel.space[e].extent) + static_cast<std::size_t>(at[e])];
+    }
+    return value;
+  }
   for (const double score : kept.scores) top = std::fmax(top, score);
-  kept.log_sum = -INFINITY;
+  kept.row_sum = -INFINITY;
   if (top == -INFINITY && kernel.attributes.at("safe")[0] != 0) return 0;
   for (std::size_t key = 0; key < kept.scores.size(); ++key) {
     const double weight = std::exp(kept.scores[key] - top);
@@ -138,7 +148,7 @@ inline double AttentionAt(const Kernel& kernel, std::vector<std::int64_t>& at, c
       value += weight *
                kept.values[key * static_cast<std::size_t>(kernel.space[e].extent) + static_cast<std::size_t>(at[e])];
   }
-  if (top != -INFINITY) kept.log_sum = top + std::log(total);
+  if (top != -INFINITY) kept.row_sum = top + std::log(total);
   return value / total;
 }
 

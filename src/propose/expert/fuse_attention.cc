@@ -1,6 +1,7 @@
 // Attention: two products and the softmax between them as one piece, with what is added to its scores and what moves
 // its result.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "propose/expert/fuser.h"
@@ -163,9 +164,28 @@ void Fuser::SplitRows(std::size_t scores) {
   }
 }
 
+// Of a product that reads as `between` what another's result became: whether that is of tensors that are all made or
+// given anew, as scores of queries and keys are, and longer to write and to read than what both products read and make
+// beside it.
+bool Fuser::WeighsByScores(std::size_t product, int between, std::size_t scores) const {
+  std::int64_t others = ElementCount(Extents(pieces_[product].space));
+  bool of_data = true;
+  std::set<int> seen = {between};
+  for (const std::size_t at : {product, scores}) {
+    for (const FlatLoad& load : memory_.Loads(pieces_[at].fold->body)) {
+      if (!seen.insert(load.buffer).second) continue;
+      const Buffer& read = memory_.graph().buffers()[Id(load.buffer)];
+      of_data &= read.stage >= 0 || memory_.graph().problem().tensors[Id(read.tensor)].role != Role::kParameter;
+      others += ElementCount(memory_.shape(load.buffer));
+    }
+  }
+  return of_data && LoadsBuffer(pieces_[product].fold->body, between) &&
+         !LoadsBuffer(pieces_[product].fold->finish, between) && ElementCount(Extents(pieces_[scores].space)) >= others;
+}
+
 // A product of what a norm made of a product, both read by nobody else; or of what a map made of that with a column
-// more; and the logarithm of the sum of a row's exponentials beside it. Whether the norm is a softmax, the column a
-// sink and the rows the same is for the recogniser to see.
+// more; and the logarithm of the sum of a row's exponentials beside it; or of such a product's own result, with the sum
+// of its rows. Whether the norm is a softmax, the column a sink and the rows the same is for the recogniser to see.
 void Fuser::GroupAttention() {
   const auto only = [&](int buffer, std::size_t reader) -> std::optional<std::size_t> {
     const int maker = maker_[Id(buffer)];
@@ -205,13 +225,31 @@ void Fuser::GroupAttention() {
     }
     return std::nullopt;
   };
+  // Scores that `reader` weighs by as they are, or over the sum of their row, which its end divides by, or a norm has.
+  const auto weights = [&](int read, std::size_t reader) -> std::vector<std::size_t> {
+    const int maker = maker_[Id(read)];
+    if (maker < 0 || memory_.IsOutput(read) || !pieces_[reader].inside.empty()) return {};
+    const auto at = static_cast<std::size_t>(maker);
+    auto readers = Readers(read);
+    std::erase(readers, reader);
+    const auto product = pieces_[at].statistics.size() == 1 && readers.empty() ? product_of(at) : std::nullopt;
+    if (product && WeighsByScores(reader, read, *product)) return {*product, at};
+    if (!IsProduct(pieces_[at]) || !pieces_[at].inside.empty() || !WeighsByScores(reader, read, at)) return {};
+    if (readers.empty()) return {at};
+    const Piece& sum = pieces_[readers[0]];
+    const bool of_rows = readers.size() == 1 && sum.fold && sum.fold->op == ReduceOp::kSum &&
+                         only(sum.buffer, reader) && !LoadsBuffer(pieces_[reader].fold->body, sum.buffer);
+    return of_rows ? std::vector{at, readers[0]} : std::vector<std::size_t>{};
+  };
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     if (!known_[i].alive || !IsProduct(pieces_[i])) continue;
     for (const int read : std::vector<int>(known_[i].reads)) {
       const auto norm = only(read, i);
-      if (!norm || pieces_[*norm].statistics.size() != 2) continue;
       std::vector<std::size_t> inside;
-      if (const auto product = product_of(*norm)) {
+      const bool softmax = norm && pieces_[*norm].statistics.size() == 2;
+      if (!softmax) {
+        inside = weights(read, i);
+      } else if (const auto product = product_of(*norm)) {
         inside = {*product, *norm};
       } else if (const auto map = column_more(*norm)) {
         inside = {*product_of(*map), *map, *norm};
@@ -219,8 +257,8 @@ void Fuser::GroupAttention() {
         inside = {both->first, both->second, *norm};
       }
       if (inside.empty()) continue;
-      GroupPart(inside[0]);
-      if (parts_ && pieces_[inside[0]].inside.empty()) SplitRows(inside[0]);
+      if (softmax) GroupPart(inside[0]);
+      if (softmax && parts_ && pieces_[inside[0]].inside.empty()) SplitRows(inside[0]);
       for (const std::size_t part : inside) pieces_[i].inside.push_back(pieces_[part]);
       for (const std::size_t part : inside) Kill(part);
       Learn(i);

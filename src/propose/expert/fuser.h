@@ -104,6 +104,7 @@ class Fuser {
   bool DivideWeights(std::size_t product, std::size_t sum);
   void GroupPart(std::size_t scores);
   void SplitRows(std::size_t scores);
+  bool WeighsByScores(std::size_t product, int between, std::size_t scores) const;
   void GroupAttention();
   std::size_t GroupMove(std::size_t attention);
   void GroupPages(std::size_t attention);

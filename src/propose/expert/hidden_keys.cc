@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "expr/affine.h"
+#include "expr/known_value.h"
 #include "propose/expert/normalise.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
@@ -73,6 +74,9 @@ std::optional<Affine> NotBelowZero(const Condition& condition) {
   return ahead;
 }
 
+// That the key is not beyond the query.
+Affine OwnPlaceOf(const IndexVar& query, const IndexVar& key) { return {.coefficient = {{query.id, 1}, {key.id, -1}}}; }
+
 Expr AllOf(const std::vector<Condition>& conditions) {
   Expr all;
   for (const auto& condition : conditions) {
@@ -86,9 +90,7 @@ Expr AllOf(const std::vector<Condition>& conditions) {
 
 class Causal {
  public:
-  Causal(const IndexVar& query, const IndexVar& key) : query_(query), key_(key) {
-    own_.coefficient = {{query.id, 1}, {key.id, -1}};
-  }
+  Causal(const IndexVar& query, const IndexVar& key) : query_(query), key_(key), own_(OwnPlaceOf(query, key)) {}
 
   std::optional<Expr> Behind(const Expr& score) const {
     if (score->kind == Expr::Kind::kSelect) return BehindChoice(score);
@@ -158,27 +160,85 @@ class Causal {
   }
 
   const IndexVar query_, key_;
-  Affine own_;
+  const Affine own_;
 };
 
-}  // namespace
+// --- Weights ---
 
-std::optional<Expr> MadeOfIndices(const Memory& memory, const ExprNode& load) {
-  constexpr int kFewOperations = 60;
+// The expression with `made` for a node of it; what adds 0 or multiplies by 1 then is left out.
+Expr WithNode(const Expr& e, const ExprNode& node, const Expr& made) {
+  if (e.get() == &node) return made;
+  std::vector<Expr> operands;
+  bool same = true;
+  for (const Expr& operand : e->operands) {
+    operands.push_back(WithNode(operand, node, made));
+    same &= operands.back().get() == operand.get();
+  }
+  if (same) return e;
+  const bool adds = IsBinary(e, BinaryOp::kAdd), multiplies = IsBinary(e, BinaryOp::kMul);
+  for (std::size_t i = 0; i < operands.size() && (adds || multiplies); ++i) {
+    if (ConstantNumber(operands[i]) == (adds ? 0.0 : 1.0)) return operands[1 - i];
+  }
+  return WithOperands(e, std::move(operands));
+}
+
+// The weight without the condition that leaves 0 of keys beyond a query's own place; nothing if it has none.
+std::optional<Expr> BehindCondition(const Expr& score, const IndexVar& query, const IndexVar& key) {
+  const Affine own = OwnPlaceOf(query, key);
+  std::optional<Expr> found;
+  Visit(score, [&](const ExprNode& node) {
+    // Without what hides a key beyond the query, if `hidden` makes 0 of the whole.
+    const auto look = [&](const Expr& condition, bool holds, const Expr& shown, const Expr& hidden) {
+      const auto number = ConstantNumber(hidden);
+      if (found || !number || KnownWhere(score, node, *number) != 0.0) return;
+      std::vector<Condition> rest;
+      AddConditions(condition, holds, rest);
+      if (std::erase_if(rest, [&](const Condition& one) { return NotBelowZero(one) == own; }) > 0)
+        found = WithNode(score, node, rest.empty() ? shown : Select(AllOf(rest), shown, hidden));
+    };
+    if (node.kind == Expr::Kind::kCast && node.type == ScalarType::kReal && node.operands[0]->type == ScalarType::kBool)
+      look(node.operands[0], true, Expr(1.0), Expr(0.0));
+    if (node.kind != Expr::Kind::kSelect || node.type != ScalarType::kReal) return;
+    look(node.operands[0], true, node.operands[1], node.operands[2]);
+    look(node.operands[0], false, node.operands[2], node.operands[1]);
+  });
+  return found;
+}
+
+constexpr int kFewOperations = 60;
+
+// What the load reads, as the stage says that makes it element by element, in few operations.
+std::optional<Expr> StageElement(const Memory& memory, const ExprNode& load) {
   const Graph& graph = memory.graph();
   const int root = memory.Root(load.buffer), at = graph.buffers()[static_cast<std::size_t>(root)].stage;
   if (at < 0) return std::nullopt;
   const Stage& stage = graph.stages()[static_cast<std::size_t>(at)];
-  if (stage.sequence >= 0 || HasReduce(stage.value) || IsExpensive(stage.value) ||
-      TreeSize(stage.value) > kFewOperations || ElementCount(memory.shape(root)) == 0)
+  if (stage.sequence >= 0 || HasReduce(stage.value) || TreeSize(stage.value) > kFewOperations ||
+      ElementCount(memory.shape(root)) == 0)
     return std::nullopt;
   Normal normal = Normalise(stage.vars, stage.value);
   Piece map;
   map.buffer = root;
   map.space = std::move(normal.space);
   map.value = std::move(normal.value);
-  const auto element = ElementAt(memory, map, load);
-  if (!element) return std::nullopt;
+  return ElementAt(memory, map, load);
+}
+
+// The expression with what its loads read written out, as far as stages say it in few operations.
+Expr WrittenOut(const Memory& memory, const Expr& expr) {
+  return ReplaceLoads(expr, [&](const ExprNode& load) -> Expr {
+    const auto element = StageElement(memory, load);
+    if (!element) return {};
+    const Expr written = WrittenOut(memory, *element);
+    return TreeSize(written) <= kFewOperations ? written : *element;
+  });
+}
+
+}  // namespace
+
+std::optional<Expr> MadeOfIndices(const Memory& memory, const ExprNode& load) {
+  const auto element = StageElement(memory, load);
+  if (!element || IsExpensive(*element)) return std::nullopt;
   bool indices_alone = true;
   const Expr made = ReplaceLoads(*element, [&](const ExprNode& inner) -> Expr {
     auto value = indices_alone ? MadeOfIndices(memory, inner) : std::nullopt;
@@ -186,6 +246,12 @@ std::optional<Expr> MadeOfIndices(const Memory& memory, const ExprNode& load) {
     return value.value_or(Expr());
   });
   return indices_alone && TreeSize(made) <= kFewOperations ? std::optional(made) : std::nullopt;
+}
+
+std::optional<Expr> WeightBehindCausal(const Memory& memory, const Expr& score, const IndexVar& query,
+                                       const IndexVar& key) {
+  if (auto behind = BehindCondition(score, query, key)) return behind;
+  return BehindCondition(Simplify(WrittenOut(memory, score)), query, key) ? std::optional(score) : std::nullopt;
 }
 
 std::optional<Expr> BehindCausal(const Expr& score, const IndexVar& query, const IndexVar& key) {

@@ -16,4 +16,9 @@ std::optional<Expr> MadeOfIndices(const Memory& memory, const ExprNode& load);
 // an addend of 0 and -inf. Nothing if it has no such condition.
 std::optional<Expr> BehindCausal(const Expr& score, const IndexVar& query, const IndexVar& key);
 
+// Likewise of a score that is a weight itself, which such a condition makes 0: a choice in it, or a truth value. Where
+// that is in what the score reads, which is made elsewhere, the score is as it was.
+std::optional<Expr> WeightBehindCausal(const Memory& memory, const Expr& score, const IndexVar& query,
+                                       const IndexVar& key);
+
 }  // namespace hone::expert

@@ -54,7 +54,8 @@ struct Piece {
   std::vector<Piece> statistics;  // a norm's folds in order; their spaces are `space` without `axes`. Of a fold: others
                                   // over the same indices that its finish reads
   std::vector<int> axes;          // of a norm: the dimensions of `space` that its statistics fold
-  std::vector<Piece> inside;      // of attention, the fold of probabilities times values: its scores and their softmax;
+  std::vector<Piece> inside;      // of attention, the fold of weights times values: its scores and their softmax, or
+                                  // what divides them by their sum, or that sum, or nothing;
                                   // of such scores: the product of the second parts of rows, over the same indices;
                                   // of a map that turns pairs of columns: the product that made them;
                                   // of a map that lays its heads side by side: that attention;
@@ -79,7 +80,7 @@ struct Fusion {
   bool epilogues = true;  // maps behind folds into them
   bool norms = true;      // folds and the map that reads them; norms and the maps that read the same; places in order
                           // and the maps that look into them
-  bool attention = true;  // a product, its softmax and the product that reads it
+  bool attention = true;  // a product, its softmax or none, and the product that reads it
   bool products = true;   // a product and the one that its end reads; a product, or places in order, and the fold
                           // that reads it
   bool weights = false;   // what makes reals of numbers of few bits into products of few rows, and scales of blocks

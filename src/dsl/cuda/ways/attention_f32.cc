@@ -15,6 +15,7 @@
 #include "dsl/cuda/attention_parts.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/attention_weights.h"
 #include "dsl/shape/loops.h"
 #include "dsl/way.h"
 
@@ -119,8 +120,8 @@ class F32Emitter {
                                   : fmt::format("static_cast<int>(blockIdx.x) % {}", tiles),
                           rows_));
     const std::vector<std::string> batches = OpenAttentionBatches(out_, kernel_);
-    out_.Line(fmt::format("AttentionF32<{}, {}, {}, {}, {}> block;", AttentionExtent(kernel_, kAttentionD), e_, keys_,
-                          warps, own_ / kRows));
+    out_.Line(fmt::format("AttentionF32<{}, {}, {}, {}, {}, {}> block;", AttentionExtent(kernel_, kAttentionD), e_,
+                          keys_, warps, own_ / kRows, AttentionWeights(kernel_)));
     out_.Line(fmt::format("const int row0 = m0 + threadIdx.x / 32 * {}, row = row0 + block.g;", own_));
     // Beyond the last query that one is read again; what comes of it is not written.
     out_.Open("const auto query = [&](int wanted)");
@@ -179,16 +180,17 @@ class F32Emitter {
         if (rows_end) out_.Line(fmt::format("const int at_m = min(m, {});", m_ - 1));
         if (ragged) out_.Line(fmt::format("const int at_n = min(n, {});", n_ - 1));
         out_.Line("const float it = scores[i / 4][i % 4];");
-        out_.Line(
-            fmt::format("scores[i / 4][i % 4] = {};",
-                        AttentionText(out_, kernel_, score_.score,
-                                      Places(batches, rows_end ? "at_m" : "m", "0", ragged ? "at_n" : "n"), "long")));
+        out_.Line(fmt::format(
+            "scores[i / 4][i % 4] = {};",
+            AttentionScoreText(out_, kernel_, score_.score,
+                               Places(batches, rows_end ? "at_m" : "m", "0", ragged ? "at_n" : "n"), "long")));
       }
       std::string hidden;
       if (causal_) hidden = "n > m";
       if (ragged) hidden += fmt::format("{}n >= {}", hidden.empty() ? "" : " || ", n_);
       if (!hidden.empty())
-        out_.Line(fmt::format("if (edge && ({})) scores[i / 4][i % 4] = {};", hidden, out_.Number(-INFINITY)));
+        out_.Line(
+            fmt::format("if (edge && ({})) scores[i / 4][i % 4] = {};", hidden, out_.Number(HiddenScore(kernel_))));
       out_.Close();
     }
     out_.CloseWith(";");
@@ -198,16 +200,14 @@ class F32Emitter {
   void End(const std::vector<std::string>& batches) {
     const DType dtype = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
     const std::string pack = PackType(out_, DeviceType(dtype), 2);
-    const bool safe = kernel_.attributes.at("safe")[0] != 0;
     out_.Unroll();
     out_.Open(fmt::format("for (int r = 0; r < {}; ++r)", own_ / kRows));
     out_.Unroll();
     out_.Open("for (int half = 0; half < 2; ++half)");
     out_.Line("const int m = row + r * 16 + half * 8;");
     if (m_ % rows_ != 0) out_.Line(fmt::format("if (m >= {}) continue;", m_));
-    out_.Line(fmt::format("const float by = {}1.0f / block.total[r][half];",
-                          safe ? "block.total[r][half] == 0.0f ? 0.0f : " : ""));
-    WriteLogSum(out_, kernel_, fmt::format("InLog2(block.most[r][half], {})", out_.Number(kLog2E * score_.factor)),
+    out_.Line(fmt::format("const float by = {};", AttentionResult(kernel_, "1.0f", "block.total[r][half]")));
+    WriteRowSum(out_, kernel_, fmt::format("InLog2(block.most[r][half], {})", out_.Number(kLog2E * score_.factor)),
                 "block.total[r][half]");
     out_.Line(fmt::format("auto* const to = {} + {};", out_.TargetName(),
                           AttentionPlace(kernel_, Places(batches, "m", "0", "0"))));

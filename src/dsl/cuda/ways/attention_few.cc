@@ -71,8 +71,8 @@ class FewEmitter : AttentionSplits {
     out_.Define(std::string(kAttentionPairsText));
     out_.Define(std::string(kAttentionFewText));
     Begin(kBlocks);
-    out_.Line(fmt::format("FewQueries<{}, {}, {}> warp;", DeviceType(InputType(kernel_, 0)),
-                          AttentionExtent(kernel_, kAttentionD), width_));
+    out_.Line(fmt::format("FewQueries<{}, {}, {}, {}> warp;", DeviceType(InputType(kernel_, 0)),
+                          AttentionExtent(kernel_, kAttentionD), width_, AttentionWeights(kernel_)));
     out_.Line("warp.ReadQueries(query(first_row + warp.g), query(first_row + warp.g + 8));");
     Score();
     Attend();

@@ -57,6 +57,14 @@ constexpr std::string_view kPrograms[] = {
     "input q: TYPE[9, 4, 64]\ninput k: TYPE[9, 300, 64]\ninput v: TYPE[9, 300, 64]\ninput l: i32[9, 1, 1]\n"
     "output y: f32[9, 4, 64]\n"
     "y = attention(q, k, v) with {SPLIT} let score = it * 0.125 + select(key() > (l - 3) * 20, -3.4e38, 0)",
+    // Scores that are weights themselves, over their sum and not.
+    "input q: TYPE[9, 4, 64]\ninput k: TYPE[9, 300, 64]\ninput v: TYPE[9, 300, 64]\ninput l: i32[9, 1, 1]\n"
+    "output y: f32[9, 4, 64]\n"
+    "y = attention(q, k, v) by {softmax: 0} with {SPLIT} let score = sigmoid(it * 0.125 + real(l))",
+    "input q: TYPE[9, 4, 64]\ninput k: TYPE[9, 300, 64]\ninput v: TYPE[9, 300, 64]\ninput l: i32[9, 1, 1]\n"
+    "output y: f32[9, 4, 64]\n"
+    "y = attention(q, k, v) by {softmax: 0} with {SPLIT} let score = select(key() < (l - 3) * 20, abs(it), 0) -> "
+    "it / (total() + 0.001)",
     // Keys in pages: of sequences that share a cache, heads that share keys, beyond lengths; pages of any size, of keys
     // and values in one tensor, counted from the end.
     "input q: TYPE[3, 2, 4, 1, 64]\ninput k: TYPE[40, 16, 2, 64]\ninput v: TYPE[40, 16, 2, 64]\ninput t: u8[3, 20]\n"

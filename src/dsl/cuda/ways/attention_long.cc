@@ -14,6 +14,7 @@
 #include "base/rounding.h"
 #include "dsl/cuda/attention_splits.h"
 #include "dsl/cuda/attention_wgmma.h"
+#include "dsl/shape/attention_weights.h"
 #include "dsl/way.h"
 
 namespace hone {
@@ -108,6 +109,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (const auto lacks = Lacks(*kernel.device, {.tensor_maps = true, .wgmma = true}))
     return *lacks + ", which long rows are multiplied with";
   if (auto other = CheckNoPages(kernel)) return other;
+  if (auto other = CheckSoftmax(kernel)) return other;
   std::string why;
   for (std::size_t input = 0; input < 3; ++input) {
     const auto parts = AttentionPartsOf(kernel, input);

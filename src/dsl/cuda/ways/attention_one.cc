@@ -78,7 +78,8 @@ class OneEmitter : AttentionSplits {
     out_.Define(std::string(kAttentionNumbersText));
     out_.Define(std::string(kAttentionOneText));
     Begin(static_cast<int>(BlocksFor(kernel_, loads)));
-    out_.Line(fmt::format("OneQuery<{}, {}, {}, {}> warp;", DeviceType(InputType(kernel_, 0)), width_, tile_, loads));
+    out_.Line(fmt::format("OneQuery<{}, {}, {}, {}, {}> warp;", DeviceType(InputType(kernel_, 0)), width_, tile_, loads,
+                          AttentionWeights(kernel_)));
     for (std::int64_t row = 0; row < tile_; ++row) out_.Line(fmt::format("warp.ReadQuery({0}, query({0}));", row));
     out_.Open("const auto score = [&](float it, int row, int n)");
     out_.Line(fmt::format("return {};", score_.IsProduct() ? "it" : ScoreAt("row", "n")));

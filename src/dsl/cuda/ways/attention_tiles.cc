@@ -18,6 +18,7 @@
 #include "dsl/cuda/attention_wgmma.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/attention_weights.h"
 #include "dsl/shape/loops.h"
 #include "dsl/way.h"
 
@@ -90,9 +91,8 @@ bool HasOperandsOfQueries(const Kernel& kernel) {
 
 // What a consumer's thread holds: scores, the weights of the tile before, sums; and addresses, maxima, temporaries.
 std::int64_t ConsumerRegisters(const Kernel& kernel, const Settings& settings) {
-  constexpr std::int64_t kOthers = 32, kOfOperands = 40, kOfLogSum = 12;  // the last: beside operands alone
-  const std::int64_t of_scores =
-      HasOperands(kernel) ? kOfOperands + (UsesValue(kernel.epilogue, kLogSum) ? kOfLogSum : 0) : 0;
+  constexpr std::int64_t kOthers = 32, kOfOperands = 40, kOfRowSum = 12;  // the last: beside operands alone
+  const std::int64_t of_scores = HasOperands(kernel) ? kOfOperands + (ReadsRowSum(kernel) ? kOfRowSum : 0) : 0;
   return settings.keys / 2 + settings.keys / 4 + RoundUp(AttentionExtent(kernel, kAttentionE), 8) / 2 + kOthers +
          of_scores;
 }
@@ -277,8 +277,8 @@ class AttentionEmitter {
     }
 
     out_.BeginKernel("attention", 128 * (groups + 1), static_cast<int>(resident));
-    out_.Line(fmt::format("using Block = Attention<{}, {}, {}, {}, {}, {}, {}>;", DeviceType(type_), d_, e_,
-                          settings_.keys, settings_.stages, groups, settings_.ahead));
+    out_.Line(fmt::format("using Block = Attention<{}, {}, {}, {}, {}, {}, {}, {}>;", DeviceType(type_), d_, e_,
+                          settings_.keys, settings_.stages, groups, settings_.ahead, AttentionWeights(kernel_)));
     out_.Line("extern __shared__ unsigned char tiles[];");
     out_.Line("__shared__ Block::Shared shared;");
     out_.Line("Block block(shared, tiles);");
@@ -490,12 +490,13 @@ class AttentionEmitter {
           return "";
         };
         const auto places = Places(batches, rows_end ? "at_m" : "m", "0", ragged ? "at_n" : "n");
-        out_.Line(fmt::format("scores[i] = {};", AttentionText(out_, kernel_, score_.score, places, index_, held)));
+        out_.Line(
+            fmt::format("scores[i] = {};", AttentionScoreText(out_, kernel_, score_.score, places, index_, held)));
       }
       std::string hidden;
       if (causal) hidden = "n > m";
       if (ragged) hidden += fmt::format("{}n >= {}", hidden.empty() ? "" : " || ", n_);
-      if (!hidden.empty()) out_.Line(fmt::format("if ({}) scores[i] = {};", hidden, out_.Number(-INFINITY)));
+      if (!hidden.empty()) out_.Line(fmt::format("if ({}) scores[i] = {};", hidden, out_.Number(HiddenScore(kernel_))));
       out_.Close();
     }
     out_.CloseWith(";");
@@ -509,10 +510,8 @@ class AttentionEmitter {
     out_.Open("for (int half = 0; half < 2; ++half)");
     out_.Line("const int m = row + half * 8;");
     if (m_ % settings_.queries != 0) out_.Line(fmt::format("if (m >= {}) continue;", m_));
-    const bool safe = kernel_.attributes.at("safe")[0] != 0;
-    out_.Line(
-        fmt::format("const float by = {}1.0f / block.total[half];", safe ? "block.total[half] == 0.0f ? 0.0f : " : ""));
-    WriteLogSum(out_, kernel_, fmt::format("InLog2(block.most[half], {})", out_.Number(kLog2E * score_.factor)),
+    out_.Line(fmt::format("const float by = {};", AttentionResult(kernel_, "1.0f", "block.total[half]")));
+    WriteRowSum(out_, kernel_, fmt::format("InLog2(block.most[half], {})", out_.Number(kLog2E * score_.factor)),
                 "block.total[half]");
     out_.Unroll();
     out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", RoundUp(e_, 8) / 8));

@@ -103,6 +103,29 @@ constexpr std::string_view kPrograms[] = {
     "input q: TYPE[3, 4, 2, 49, 32]\ninput k: TYPE[3, 4, 2, 49, 32]\ninput v: TYPE[3, 4, 2, 49, 32]\n"
     "input m: TYPE[4, 1, 49, 49]\ninput b: TYPE[2, 49, 49]\noutput y: TYPE[3, 4, 49, 64]\n"
     "y: [3, 4, 49, 64] = attention(q, k, v) by {heads: 1} let score = it * 0.177 + b + m",
+    // Scores that are weights themselves: causal ones, with keys left over and heads that share keys; of a window, of a
+    // mask and of decays that are read or made; over their sum, beyond lengths of which some leave nothing; wide ones.
+    "input q: TYPE[2, 300, 64]\ninput k: TYPE[2, 300, 64]\ninput v: TYPE[2, 300, 64]\noutput y: TYPE[2, 300, 64]\n"
+    "y = attention(q, k, v) by {causal: 1, softmax: 0} let score = relu(it * 0.01)",
+    "input q: TYPE[2, 2, 3, 100, 64]\ninput k: TYPE[2, 2, 1, 131, 64]\ninput v: TYPE[2, 2, 1, 131, 64]\n"
+    "input b: f32[2, 1, 1, 1]\noutput y: TYPE[2, 100, 384]\n"
+    "y: [2, 100, 384] = attention(q, k, v) by {heads: 2, softmax: 0} let score = sigmoid(it * 0.125 + b)",
+    "input q: TYPE[4, 300, 64]\ninput k: TYPE[4, 300, 64]\ninput v: TYPE[4, 300, 128]\noutput y: f32[4, 300, 128]\n"
+    "y = attention(q, k, v) by {causal: 1, softmax: 0} with {tile: 128x64} let score = "
+    "it * 0.05 * exp(real(key() - query()) * 0.03)",
+    "input q: TYPE[2, 2, 141, 64]\ninput k: TYPE[2, 2, 164, 64]\ninput v: TYPE[2, 2, 164, 64]\n"
+    "input m: TYPE[2, 1, 141, 164]\ninput p: u8[2, 1, 1, 164]\noutput y: TYPE[2, 2, 141, 64]\n"
+    "y = attention(q, k, v) by {softmax: 0} let score = select(p > 20, it * m * 0.05, 0)",
+    "input q: TYPE[2, 2, 500, 64]\ninput k: TYPE[2, 2, 700, 64]\ninput v: TYPE[2, 2, 700, 64]\n"
+    "output y: f32[2, 2, 500, 64]\ny = attention(q, k, v) by {softmax: 0} with {tile: 64x64} let score = "
+    "square(relu(select(and(key() - query() >= -40, not(query() <= key() - 90)), it * 0.05, -inf)))",
+    "input q: TYPE[40, 2, 300, 64]\ninput k: TYPE[40, 2, 300, 64]\ninput v: TYPE[40, 2, 300, 64]\n"
+    "input l: i64[40, 1, 1, 1]\noutput y: TYPE[40, 2, 300, 64]\n"
+    "y = attention(q, k, v) by {softmax: 0} with {tile: 128x64} let score = select(key() < (l - 3) * 20, abs(it), 0) "
+    "-> "
+    "it / (total() + 0.001)",
+    "input q: TYPE[1, 150, 256]\ninput k: TYPE[1, 173, 256]\ninput v: TYPE[1, 173, 256]\noutput y: TYPE[1, 150, 256]\n"
+    "y = attention(q, k, v) by {causal: 1, softmax: 0} let score = it * 0.0625",
 };
 
 std::string Of(std::string_view type, std::string_view program) {

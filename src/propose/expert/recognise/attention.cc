@@ -1,4 +1,5 @@
-// A product whose left operand is the softmax of another, or of the sum of two: attention. Rows of the softmax may have
+// A product whose left operand is the softmax of another, or of the sum of two: attention; or what is made of another
+// element by element, itself or over the sums of its rows. Rows of the softmax may have
 // a column more, a sink that takes its part and that no value belongs to: of a row whose exponentials add up to exp(l),
 // the other columns have exp(l) / (exp(l) + exp(sink)) of what they would have without it, the sigmoid of l - sink.
 #include <algorithm>
@@ -15,13 +16,16 @@ namespace {
 
 // What softmax(x) is of, if the norm is that and nothing more; `safe`: rows of nothing but -inf become zeros. With a
 // sink `space` and what the softmax is of are without its column.
+// Without a softmax `of` is the weight itself.
 struct Softmax {
   int buffer = -1;
   std::vector<IndexVar> space;
   Expr of;
   bool safe = false;
   Expr sink = {};                        // over `space`, the same along its last dimension; null if there is none
-  std::optional<Piece> of_log_sum = {};  // a map of the logarithm of a row's sum that the end reads
+  std::optional<Piece> of_row_sum = {};  // a map of a row's sum, or its logarithm, that the end reads
+  bool is_softmax = true;
+  Expr over = {};  // what the weights are divided by, of a row's sum; null if they are not, or it is in the softmax
 };
 std::optional<Softmax> SoftmaxWithSink(const Piece& norm);
 std::optional<Softmax> SoftmaxOf(const Piece& norm) {
@@ -124,13 +128,15 @@ std::optional<std::pair<Softmax, Piece>> WithoutSink(const Memory& memory, const
   return fits ? std::optional(std::pair(std::move(made), std::move(cut))) : std::nullopt;
 }
 
-// What `sum` makes of the logarithm of the sum of a row's exponentials, as a map of that; nothing if it is not of the
-// rows of the softmax.
-std::optional<Piece> OfLogSum(const Memory& memory, const Softmax& softmax, const Piece& sum) {
+// What `sum` makes of the sum of a row's weights, of a softmax of the logarithm of that of its exponentials, as a map
+// of it; nothing if it is not of the rows of the softmax.
+std::optional<Piece> OfRowSum(const Memory& memory, const Softmax& softmax, const Piece& sum) {
   std::vector<IndexVar> elements = sum.space;
   elements.insert(elements.end(), sum.fold->over.begin(), sum.fold->over.end());
   const auto of = ElementOver(memory, softmax.space, softmax.of, elements);
-  const auto end = EndOfLogSum(sum);
+  const auto end = softmax.is_softmax               ? EndOfLogSum(sum)
+                   : sum.fold->op == ReduceOp::kSum ? std::optional(sum.fold->finish)
+                                                    : std::nullopt;
   if (!of || !end || !SameExpr(memory.Flat(*of), memory.Flat(sum.fold->body))) return std::nullopt;
   Piece made;
   made.buffer = sum.buffer;
@@ -139,13 +145,33 @@ std::optional<Piece> OfLogSum(const Memory& memory, const Softmax& softmax, cons
   return made;
 }
 
+// Scores of a product as weights: as they are, or as a norm divides them by what it makes of the sum of their row.
+std::optional<Softmax> ScoresAsWeights(const Piece& scores, const Piece* norm) {
+  Softmax weights{.buffer = scores.buffer, .space = scores.space, .of = {}, .is_softmax = false};
+  weights.of = Load(scores.buffer, {ToExpr(OwnPosition(scores.space), scores.space)}, ScalarType::kReal);
+  if (norm == nullptr) return weights;
+  const Fold& sum = *norm->statistics[0].fold;
+  if (norm->statistics.size() != 1 || sum.op != ReduceOp::kSum ||
+      norm->axes != std::vector<int>{static_cast<int>(norm->space.size()) - 1} ||
+      !IsBinary(norm->value, BinaryOp::kDiv) || !SameExpr(norm->value->operands[0], sum.body))
+    return std::nullopt;
+  weights.buffer = norm->buffer;
+  weights.space = norm->space;
+  weights.of = sum.body;
+  const Expr of_sum = ReplaceValue(sum.finish, kIt, Value(kLogSum, ScalarType::kReal));
+  weights.over = ReplaceLoads(norm->value->operands[1], [&](const ExprNode& load) {
+    return load.buffer == norm->statistics[0].buffer ? of_sum : Expr();
+  });
+  return weights;
+}
+
 // The end of `outer` with that where it reads it, in each row that of its own.
-std::optional<Expr> WithOwnLogSum(const Memory& memory, const Piece& outer, const Piece& of_log_sum) {
+std::optional<Expr> WithOwnRowSum(const Memory& memory, const Piece& outer, const Piece& of_row_sum) {
   const std::vector<IndexVar> rows(outer.space.begin(), outer.space.end() - 1);
-  bool fits = ElementCount(Extents(rows)) == ElementCount(Extents(of_log_sum.space));
+  bool fits = ElementCount(Extents(rows)) == ElementCount(Extents(of_row_sum.space));
   Expr end = ReplaceLoads(outer.fold->finish, [&](const ExprNode& load) -> Expr {
-    if (memory.Root(load.buffer) != of_log_sum.buffer) return {};
-    const auto element = ElementAt(memory, of_log_sum, load);
+    if (memory.Root(load.buffer) != of_row_sum.buffer) return {};
+    const auto element = ElementAt(memory, of_row_sum, load);
     fits &= element && memory.Position(load) == OwnPosition(rows);
     return element.value_or(Expr());
   });
@@ -222,6 +248,7 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   auto p = load(outer.fold->body->operands[0]), v = load(outer.fold->body->operands[1]);
   if (!p || !v) return std::nullopt;
   if (p->buffer != softmax.buffer) std::swap(p, v);
+  if (p->buffer != softmax.buffer) return std::nullopt;
   const IndexVar m = scores.space[rank - 2], n = scores.space[rank - 1];
   const IndexVar e = outer.space.back(), folded = outer.fold->over[0];
   // q and k of a product that makes scores.
@@ -274,10 +301,15 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   });
   if (!own) return std::nullopt;
   Expr end = outer.fold->finish;
-  if (softmax.of_log_sum) {
-    auto with = WithOwnLogSum(memory, outer, *softmax.of_log_sum);
+  if (softmax.of_row_sum) {
+    auto with = WithOwnRowSum(memory, outer, *softmax.of_row_sum);
     if (!with) return std::nullopt;
     end = std::move(*with);
+  }
+  if (softmax.over) {
+    const auto over = ElementOver(memory, softmax.space, softmax.over, at);
+    if (!over || UsesIndex(*over, folded.id)) return std::nullopt;
+    end = ReplaceValue(end, kIt, Value(kIt, ScalarType::kReal) / *over);
   }
   if (softmax.sink) {
     const auto sink = ElementOver(memory, softmax.space, softmax.sink, at);
@@ -305,11 +337,12 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   }
   statement.target_shape = Extents(made);
   scaled = MadeOfPlaces(memory, scaled, m, n);
-  if (const auto behind = BehindCausal(scaled, m, n)) {
+  if (const auto behind = softmax.is_softmax ? BehindCausal(scaled, m, n) : WeightBehindCausal(memory, scaled, m, n)) {
     statement.attributes["causal"] = {1};
     scaled = *behind;
   }
   if (softmax.safe) statement.attributes["safe"] = {1};
+  if (!softmax.is_softmax) statement.attributes["softmax"] = {0};
   if (!IsValue(scaled, kIt)) {
     auto term = names.Term(scaled, scores.space,
                            {.values = {{kIt, dsl::It()}},
@@ -318,7 +351,8 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
     if (!term) return std::nullopt;
     statement.lets.push_back({names.Fresh("score"), std::move(*term), {}});
   }
-  if (!AddEpilogue(names, statement, end, made, {.values = {{kLogSum, dsl::Call("lse", {})}}, .lets = {}}))
+  if (!AddEpilogue(names, statement, end, made,
+                   {.values = {{kLogSum, dsl::Call(softmax.is_softmax ? "lse" : "total", {})}}, .lets = {}}))
     return std::nullopt;
   return statement;
 }
@@ -333,14 +367,16 @@ Piece WithOneRow(Piece piece) {
 std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piece) {
   const Piece* const map = piece.is_map() && piece.inside.size() == 1 ? &piece : nullptr;
   Piece outer = map ? piece.inside[0] : piece;
-  if (outer.inside.size() < 2 || !outer.fold || outer.inside.back().statistics.empty()) return std::nullopt;
-  auto weights = SoftmaxOf(outer.inside.back());
+  if (outer.inside.empty() || !outer.fold || !outer.inside[0].fold) return std::nullopt;
+  const Piece &last = outer.inside.back(), *const norm = last.statistics.empty() ? nullptr : &last;
+  Piece scores = outer.inside[0];
+  auto weights = norm && norm->statistics.size() == 2 ? SoftmaxOf(*norm) : ScoresAsWeights(scores, norm);
   if (!weights) return std::nullopt;
   Softmax softmax = std::move(*weights);
-  Piece scores = outer.inside[0];
-  if (outer.inside.size() == 3 && outer.inside[1].fold) {
-    softmax.of_log_sum = OfLogSum(names.memory(), softmax, outer.inside[1]);
-    if (!softmax.of_log_sum) return std::nullopt;
+  const bool sums = outer.inside.size() > 1 && outer.inside[1].fold;
+  if (sums) {
+    softmax.of_row_sum = OfRowSum(names.memory(), softmax, outer.inside[1]);
+    if (!softmax.of_row_sum) return std::nullopt;
   } else if (outer.inside.size() == 3) {
     auto without = WithoutSink(names.memory(), softmax, outer.inside[1], scores, outer);
     if (!without) return std::nullopt;

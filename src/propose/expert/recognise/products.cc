@@ -39,6 +39,9 @@ std::optional<dsl::Statement> RecogniseProducts(Names& names, const Piece& piece
   Piece last = piece, first = piece.inside[0];
   last.inside.clear();
   if (!IsPlain(memory, last) || !IsPlain(memory, first)) return std::nullopt;
+  for (const FlatLoad& load : memory.Loads(last.fold->body)) {
+    if (load.buffer == first.buffer) return std::nullopt;  // attention that no kernel takes
+  }
   MergeDimensions(memory, last);
   MergeDimensions(memory, first);
   return RecogniseTogether(names, std::move(last), std::move(first), RecogniseMatmul);
