@@ -1,7 +1,6 @@
 // Attention: two products and the softmax between them as one piece, with what is added to its scores and what moves
 // its result.
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "propose/expert/fuser.h"
@@ -164,23 +163,16 @@ void Fuser::SplitRows(std::size_t scores) {
   }
 }
 
-// Of a product that reads as `between` what another's result became: whether that is of tensors that are all made or
-// given anew, as scores of queries and keys are, and longer to write and to read than what both products read and make
-// beside it.
+// Of a product that reads as `between` what another's result became: whether no parameter is multiplied, as where that
+// is scores of queries and keys. Two layers stay two products, which each make the most of a device.
 bool Fuser::WeighsByScores(std::size_t product, int between, std::size_t scores) const {
-  std::int64_t others = ElementCount(Extents(pieces_[product].space));
-  bool of_data = true;
-  std::set<int> seen = {between};
-  for (const std::size_t at : {product, scores}) {
-    for (const FlatLoad& load : memory_.Loads(pieces_[at].fold->body)) {
-      if (!seen.insert(load.buffer).second) continue;
-      const Buffer& read = memory_.graph().buffers()[Id(load.buffer)];
-      of_data &= read.stage >= 0 || memory_.graph().problem().tensors[Id(read.tensor)].role != Role::kParameter;
-      others += ElementCount(memory_.shape(load.buffer));
-    }
-  }
-  return of_data && LoadsBuffer(pieces_[product].fold->body, between) &&
-         !LoadsBuffer(pieces_[product].fold->finish, between) && ElementCount(Extents(pieces_[scores].space)) >= others;
+  const auto is_data = [&](const FlatLoad& load) {
+    const Buffer& read = memory_.graph().buffers()[Id(load.buffer)];
+    return read.stage >= 0 || memory_.graph().problem().tensors[Id(read.tensor)].role != Role::kParameter;
+  };
+  return LoadsBuffer(pieces_[product].fold->body, between) && !LoadsBuffer(pieces_[product].fold->finish, between) &&
+         std::ranges::all_of(memory_.Loads(pieces_[product].fold->body), is_data) &&
+         std::ranges::all_of(memory_.Loads(pieces_[scores].fold->body), is_data);
 }
 
 // A product of what a norm made of a product, both read by nobody else; or of what a map made of that with a column
