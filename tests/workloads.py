@@ -45,7 +45,7 @@ FAMILIES = {
     "paged_decode": ["attention"],
     "quantized_rows": ["norm"],
     "relu_attention": ["attention"],
-    "retention": ["attention"],
+    "retention": ["nest", "nest", "nest", "nest", "map", "attention"],
     "retrieval": ["norm", "norm", "matmul_reduce", "order", "order", "nest", "order", "nest"],
     "selective_log_probs": ["matmul_reduce", "nest"],
     "shifted_loss": ["nest", "matmul_reduce", "nest", "reduce"],

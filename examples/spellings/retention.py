@@ -1,5 +1,6 @@
-"""Retention, in its parallel form: a score is what queries and keys give, times how much its head forgets from the key to
-the query, and nothing of keys after it; weights are over their sum, 1 at least. No score is in memory."""
+"""Retention, in its parallel form: a score is what queries and keys give, times how much its head forgets from the key
+to the query, and nothing of keys after it; weights are over their sum, 1 at least. No score is in memory: what is
+forgotten is, once for all sequences, and as it is zero there, tiles of keys after a query are not looked at."""
 import torch
 
 HEADS = 16

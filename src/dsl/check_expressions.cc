@@ -146,7 +146,7 @@ Expr Checker::Convert(const TermPtr& term, const Place& place) {
   if (term->arguments.empty()) {
     const auto along = std::find(place.places.begin(), place.places.end(), term->name);
     if (along != place.places.end()) return place.kernel->space[At(*(place.dims.end() - (place.places.end() - along)))];
-    if (!place.row_sum.empty() && term->name == place.row_sum) return Value(kLogSum, ScalarType::kReal);
+    if (!place.row_sum.empty() && term->name == place.row_sum) return Value(kRowSum, ScalarType::kReal);
   }
   if (!place.rotation.empty() && term->name == place.rotation) return ConvertRotation(*term, place);
   const Function* function = FindFunction(term->name, term->arguments.size());

@@ -67,7 +67,7 @@ class Checker {
     Expr it;                                   // what `it` is here, if anything
     std::string_view no_it;                    // why there is no `it` here
     std::span<const std::string_view> places;  // functions that say where it stands along the last of `dims`
-    std::string_view row_sum = {};             // the function that is kLogSum, if any is
+    std::string_view row_sum = {};             // the function that is kRowSum, if any is
     std::string_view rotation = {};            // the function that is a RotatedValue, if any is
     bool lets_only = false;                    // outside of a let's fold: no tensors
     bool nest = false;                         // names are indices, scalars and elements

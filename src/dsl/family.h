@@ -70,7 +70,7 @@ struct Family {
   std::string_view let_function = {};
   // Functions of such an expression that take nothing: where it stands along the last of those dimensions.
   std::span<const std::string_view> let_places = {};
-  // Null, or the function of the chain that takes nothing and is kLogSum.
+  // Null, or the function of the chain that takes nothing and is kRowSum.
   std::string_view (*row_sum)(const Kernel& kernel) = nullptr;
   // A function of the chain that takes how far apart two columns are: RotatedValue; or none.
   std::string_view rotation = {};

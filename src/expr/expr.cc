@@ -450,7 +450,7 @@ std::string ToString(NamedValue value) {
     case NamedValue::Kind::kLet: return fmt::format("let{}", value.number);
     case NamedValue::Kind::kKept: return "kept";
     case NamedValue::Kind::kInside: return "inside";
-    case NamedValue::Kind::kLogSum: return "log sum";
+    case NamedValue::Kind::kRowSum: return "row sum";
     case NamedValue::Kind::kText: return fmt::format("text{}", value.number);
     case NamedValue::Kind::kHole: return "hole";
   }

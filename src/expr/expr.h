@@ -101,7 +101,7 @@ struct NamedValue {
     kLet,     // what let `number` of the statement has made
     kKept,    // what an earlier pass has left in the target, at this place
     kInside,  // what a fold inside of a piece has made, which nobody else reads
-    kLogSum,  // of a softmax inside: the logarithm of the sum of the exponentials of its row
+    kRowSum,  // of attention inside: its row's scores, added up, or the logarithm of the sum of their exponentials
     kText,    // what its writer has written already: text `number`
     kHole,    // whatever a pattern's argument is
   };
@@ -112,7 +112,7 @@ struct NamedValue {
 inline constexpr NamedValue kIt;
 inline constexpr NamedValue kKept = {NamedValue::Kind::kKept};
 inline constexpr NamedValue kInside = {NamedValue::Kind::kInside};
-inline constexpr NamedValue kLogSum = {NamedValue::Kind::kLogSum};
+inline constexpr NamedValue kRowSum = {NamedValue::Kind::kRowSum};
 constexpr NamedValue LetValue(int number) { return {NamedValue::Kind::kLet, number}; }
 
 struct ExprNode;

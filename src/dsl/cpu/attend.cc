@@ -320,7 +320,7 @@ class AttentionEmitter {
     place[rank_ - 3] = "at";
     ExprWriter text(writer_, [&](const ExprNode& load) {
       if (load.kind != Expr::Kind::kValue) return Element(load.buffer, place);
-      return std::string(load.value == kLogSum ? "row_sum" : "value");
+      return std::string(load.value == kRowSum ? "row_sum" : "value");
     });
     const std::string result = text.Text(kernel_.epilogue);
     place.resize(rank_ - 2);

@@ -164,7 +164,7 @@ enum class Exact : std::uint8_t { kYes, kNo };
 std::string TextAt(DeviceWriter& out, const Kernel& kernel, const Expr& expr, const std::vector<std::string>& places,
                    std::string_view index, const HeldText& held, Exact exact) {
   DeviceExpr text(out, [&](const ExprNode& load) -> std::string {
-    if (load.kind == Expr::Kind::kValue) return load.value == kLogSum ? "row_sum" : "it";
+    if (load.kind == Expr::Kind::kValue) return load.value == kRowSum ? "row_sum" : "it";
     const auto operand = static_cast<std::size_t>(load.buffer);
     std::string element = held ? held(operand) : std::string();
     if (element.empty()) element = AttentionElement(out, kernel, operand, places, index);

@@ -8,7 +8,7 @@ bool WeighsBySoftmax(const Kernel& kernel) { return kernel.attributes.at("softma
 
 double HiddenScore(const Kernel& kernel) { return WeighsBySoftmax(kernel) ? -INFINITY : 0; }
 
-bool ReadsRowSum(const Kernel& kernel) { return UsesValue(kernel.epilogue, kLogSum); }
+bool ReadsRowSum(const Kernel& kernel) { return UsesValue(kernel.epilogue, kRowSum); }
 
 std::optional<std::string> CheckSoftmax(const Kernel& kernel) {
   if (WeighsBySoftmax(kernel)) return std::nullopt;

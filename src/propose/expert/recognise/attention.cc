@@ -141,7 +141,7 @@ std::optional<Piece> OfRowSum(const Memory& memory, const Softmax& softmax, cons
   Piece made;
   made.buffer = sum.buffer;
   made.space = sum.space;
-  made.value = ReplaceValue(*end, kIt, Value(kLogSum, ScalarType::kReal));
+  made.value = ReplaceValue(*end, kIt, Value(kRowSum, ScalarType::kReal));
   return made;
 }
 
@@ -158,7 +158,7 @@ std::optional<Softmax> ScoresAsWeights(const Piece& scores, const Piece* norm) {
   weights.buffer = norm->buffer;
   weights.space = norm->space;
   weights.of = sum.body;
-  const Expr of_sum = ReplaceValue(sum.finish, kIt, Value(kLogSum, ScalarType::kReal));
+  const Expr of_sum = ReplaceValue(sum.finish, kIt, Value(kRowSum, ScalarType::kReal));
   weights.over = ReplaceLoads(norm->value->operands[1], [&](const ExprNode& load) {
     return load.buffer == norm->statistics[0].buffer ? of_sum : Expr();
   });
@@ -315,7 +315,7 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
     const auto sink = ElementOver(memory, softmax.space, softmax.sink, at);
     if (!sink) return std::nullopt;
     const Expr it = Value(kIt, ScalarType::kReal);
-    end = ReplaceValue(end, kIt, it * Sigmoid(Value(kLogSum, ScalarType::kReal) - *sink));
+    end = ReplaceValue(end, kIt, it * Sigmoid(Value(kRowSum, ScalarType::kReal) - *sink));
   }
   dsl::Statement statement;
   statement.family = "attention";
@@ -352,7 +352,7 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
     statement.lets.push_back({names.Fresh("score"), std::move(*term), {}});
   }
   if (!AddEpilogue(names, statement, end, made,
-                   {.values = {{kLogSum, dsl::Call(softmax.is_softmax ? "lse" : "total", {})}}, .lets = {}}))
+                   {.values = {{kRowSum, dsl::Call(softmax.is_softmax ? "lse" : "total", {})}}, .lets = {}}))
     return std::nullopt;
   return statement;
 }
