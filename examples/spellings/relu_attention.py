@@ -1,6 +1,6 @@
 """Causal attention that weighs values by the ReLU of scores, with no softmax: each key after a query is hidden as where
-there is one, by a score of minus infinity, of which ReLU makes 0. No score is in memory, and tiles of hidden keys are not
-looked at."""
+there is one, by a score of minus infinity, of which ReLU makes 0. No score is in memory, and tiles of hidden keys are
+not looked at."""
 import torch
 
 

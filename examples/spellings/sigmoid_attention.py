@@ -1,5 +1,5 @@
-"""Attention by sigmoids of scores: each weight is by itself, and a bias of minus the logarithm of the number of keys has
-them add up to about 1. No score is in memory, and heads are laid side by side where they are made."""
+"""Attention by sigmoids of scores: each weight is by itself, and a bias of minus the logarithm of the number of keys
+has them add up to about 1. No score is in memory, and heads are laid side by side where they are made."""
 import math
 
 import torch
