@@ -1,39 +1,22 @@
 #include "analysis/narrow.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 #include <vector>
 
 #include "analysis/hidden.h"
+#include "analysis/range.h"
 #include "expr/fold.h"
 
 namespace hone {
 namespace {
 
 using Kind = Expr::Kind;
-
-constexpr double kAnything = std::numeric_limits<double>::infinity();
 // A factor that so many terms share, as one instruction for products of 8 bits sums at least, is taken out of their
 // sum.
 constexpr std::size_t kTermsTogether = 16;
 constexpr std::int64_t kTermsTried = 4096;
-
-// What is known of a factor.
-struct Digits {
-  double low = -kAnything, high = kAnything;
-  bool whole = false;
-  bool real8 = false;   // a real of 8 bits
-  bool scaled = false;  // times something, plus something, which can be taken out of the sum
-  bool FitsWhole8() const { return whole && ((low >= -128 && high <= 127) || (low >= 0 && high <= 255)); }
-  // Those of 8 bits have three bits after the first, or two and a sign with exponents to spare.
-  bool FitsReal8() const { return real8 || (whole && low >= -8 && high <= 8); }
-};
-
-Digits Between(double low, double high, bool whole) { return {low, high, whole, false, false}; }
 
 class FactorReader {
  public:
@@ -57,18 +40,15 @@ class FactorReader {
     return false;
   }
 
-  Digits Of(const Expr& e) {
-    if (--steps_ < 0) return {};
-    switch (e->kind) {
-      case Kind::kConst: return Between(NumberOf(*e), NumberOf(*e), std::trunc(NumberOf(*e)) == NumberOf(*e));
-      case Kind::kIndex: return Between(0, static_cast<double>(e->index.extent) - 1, true);
-      case Kind::kLoad: return OfLoad(*e);
-      case Kind::kCast: return OfCast(Of(e->operands[0]), e->type);
-      case Kind::kUnary: return OfUnary(e->unary, Of(e->operands[0]));
-      case Kind::kBinary: return OfBinary(*e);
-      case Kind::kSelect: return OfEither(e->operands[1], e->operands[2]);
-      default: return {};
+  // The factor without what can be taken out of the sum: what many terms share, signs, conditions beside zeros. Behind
+  // what only converts.
+  Expr Core(Expr e) const {
+    for (int step = 0; step < kSteps; ++step) {
+      const Expr inner = Within(e);
+      if (!inner) return e;
+      e = inner;
     }
+    return e;
   }
 
  private:
@@ -127,119 +107,52 @@ class FactorReader {
     }
   }
 
-  Digits OfLoad(const ExprNode& load) {
-    const DType dtype = graph_.buffers()[static_cast<std::size_t>(load.buffer)].dtype;
-    switch (dtype) {
-      case DType::kI8: return Between(-128, 127, true);
-      case DType::kU8: return Between(0, 255, true);
-      case DType::kBool: return Between(0, 1, true);
-      default: break;
-    }
-    if (IsFloat(dtype) && Bytes(dtype) == 1) return {-kAnything, kAnything, false, true, false};
-    const auto element = ElementOf(graph_, load);
-    return element ? Of(*element) : Between(-kAnything, kAnything, !IsFloat(dtype));
-  }
-
-  static Digits OfCast(Digits x, ScalarType type) {
-    if (type == ScalarType::kReal || (x.whole && !x.scaled && type == ScalarType::kInt)) return x;
-    if (type == ScalarType::kBool) return Between(0, 1, true);
-    if (x.scaled || x.real8) return Between(-kAnything, kAnything, true);
-    return Between(std::trunc(x.low), std::trunc(x.high), true);
-  }
-
-  static Digits OfUnary(UnaryOp op, const Digits& x) {
-    switch (op) {
-      case UnaryOp::kNeg: return {-x.high, -x.low, x.whole, x.real8, x.scaled};
-      case UnaryOp::kAbs: {
-        if (x.scaled) return {};
-        const bool crosses = x.low < 0 && x.high > 0;
-        const double a = std::abs(x.low), b = std::abs(x.high);
-        return {crosses ? 0 : std::min(a, b), std::max(a, b), x.whole, x.real8, false};
+  // What is left when something is taken from outside; nothing where nothing can be.
+  Expr Within(const Expr& e) const {
+    switch (e->kind) {
+      case Kind::kLoad: {
+        const DType type = graph_.buffers()[static_cast<std::size_t>(e->buffer)].dtype;
+        return Bytes(type) == 1 ? Expr() : ElementOf(graph_, *e).value_or(Expr());
       }
-      case UnaryOp::kRound:
-      case UnaryOp::kFloor:
-      case UnaryOp::kCeil:
-      case UnaryOp::kTrunc:
-        if (x.scaled || x.real8) return Between(-kAnything, kAnything, true);
-        return Between(ValueOf(op, x.low), ValueOf(op, x.high), true);
-      case UnaryOp::kSign: return Between(-1, 1, true);
-      case UnaryOp::kNot:
-      case UnaryOp::kIsNan: return Between(0, 1, true);
+      case Kind::kCast: return e->type == ScalarType::kReal ? e->operands[0] : Expr();
+      case Kind::kUnary: return e->unary == UnaryOp::kNeg ? e->operands[0] : Expr();
+      case Kind::kSelect:
+        if (ConstantNumber(e->operands[2]) == 0.0) return e->operands[1];
+        return ConstantNumber(e->operands[1]) == 0.0 ? e->operands[2] : Expr();
+      case Kind::kBinary: {
+        const bool linear = e->binary == BinaryOp::kAdd || e->binary == BinaryOp::kSub || e->binary == BinaryOp::kMul;
+        if (!linear && e->binary != BinaryOp::kDiv) return {};
+        if (IsShared(e->operands[1])) return e->operands[0];
+        return linear && IsShared(e->operands[0]) ? e->operands[1] : Expr();
+      }
       default: return {};
     }
-  }
-
-  Digits OfBinary(const ExprNode& e) {
-    const Expr &a = e.operands[0], &b = e.operands[1];
-    const bool linear = e.binary == BinaryOp::kAdd || e.binary == BinaryOp::kSub || e.binary == BinaryOp::kMul;
-    if (linear || e.binary == BinaryOp::kDiv) {
-      const bool of_a = IsShared(b), of_b = linear && !of_a && IsShared(a);
-      if (of_a || of_b) {
-        Digits x = Of(of_a ? a : b);
-        x.scaled = true;
-        return x;
-      }
-      if (!linear) return {};
-    }
-    if (e.binary >= BinaryOp::kLess && e.binary <= BinaryOp::kNotEqual) return Between(0, 1, true);
-    const Digits x = Of(a), y = Of(b);
-    if (x.scaled || y.scaled) return {};
-    const bool whole = x.whole && y.whole;
-    switch (e.binary) {
-      case BinaryOp::kAdd: return Between(x.low + y.low, x.high + y.high, whole);
-      case BinaryOp::kSub: return Between(x.low - y.high, x.high - y.low, whole);
-      case BinaryOp::kMul: {
-        if (!std::isfinite(x.low + x.high + y.low + y.high)) return Between(-kAnything, kAnything, whole);
-        const std::array ends = {x.low * y.low, x.low * y.high, x.high * y.low, x.high * y.high};
-        return Between(*std::ranges::min_element(ends), *std::ranges::max_element(ends), whole);
-      }
-      case BinaryOp::kMin: return Between(std::min(x.low, y.low), std::min(x.high, y.high), whole);
-      case BinaryOp::kMax: return Between(std::max(x.low, y.low), std::max(x.high, y.high), whole);
-      case BinaryOp::kFloorMod:
-        if (whole && y.low == y.high && y.low > 0) return Between(0, y.low - 1, true);
-        return Between(-kAnything, kAnything, whole);
-      case BinaryOp::kFloorDiv:
-        if (whole && y.low == y.high && y.low > 0)
-          return Between(std::floor(x.low / y.low), std::floor(x.high / y.low), true);
-        return Between(-kAnything, kAnything, whole);
-      case BinaryOp::kAnd:
-        if (e.type == ScalarType::kBool) return Between(0, 1, true);
-        if (y.low == y.high && y.low >= 0) return Between(0, y.low, true);
-        return Between(-kAnything, kAnything, true);
-      case BinaryOp::kOr:
-      case BinaryOp::kXor:
-        return e.type == ScalarType::kBool ? Between(0, 1, true) : Between(-kAnything, kAnything, true);
-      default: return {};
-    }
-  }
-
-  // What is zero is so in any type.
-  Digits OfEither(const Expr& a, const Expr& b) {
-    const bool first = ConstantNumber(b) == 0.0, second = ConstantNumber(a) == 0.0;
-    Digits x = Of(second ? b : a);
-    if (first || second) {
-      x.low = std::min(x.low, 0.0);
-      x.high = std::max(x.high, 0.0);
-      return x;
-    }
-    const Digits y = Of(b);
-    if (x.scaled || y.scaled) return {};
-    return {std::min(x.low, y.low), std::max(x.high, y.high), x.whole && y.whole, x.real8 && y.real8, false};
   }
 
   const Graph& graph_;
   const std::vector<IndexVar>& over_;
-  int steps_ = 256;  // a chain of maps from what is stored to a factor has a dozen
+  static constexpr int kSteps = 256;  // a chain of maps from what is stored to a factor has a dozen
 };
 
-// Of the factors that differ from term to term.
-std::vector<Digits> DigitsOf(const Graph& graph, const ExprNode& sum) {
-  std::vector<Digits> digits;
+// Those that differ from term to term, as the kernels may have them.
+std::vector<Expr> CoresOf(const Graph& graph, const ExprNode& sum) {
+  std::vector<Expr> cores;
+  const FactorReader reader(graph, sum.over);
   for (const Expr& factor : FactorsOf(sum.operands[0])) {
-    FactorReader one(graph, sum.over);
-    if (!one.IsShared(factor)) digits.push_back(one.Of(factor));
+    if (!reader.IsShared(factor)) cores.push_back(reader.Core(factor));
   }
-  return digits;
+  return cores;
+}
+
+bool FitsWhole8(const Range& range) { return range.whole && (range.within(-128, 127) || range.within(0, 255)); }
+
+// Of 8 bits, or of so few that those have them: three after the first, or two and a sign with exponents to spare.
+bool FitsReal8(const Graph& graph, const Expr& e, const Range& range) {
+  if (range.whole && range.within(-8, 8)) return true;
+  if (IsUnary(e, UnaryOp::kAbs)) return FitsReal8(graph, e->operands[0], range);
+  if (e->kind != Kind::kLoad) return false;
+  const DType type = graph.buffers()[static_cast<std::size_t>(e->buffer)].dtype;
+  return IsFloat(type) && Bytes(type) == 1;
 }
 
 }  // namespace
@@ -252,16 +165,20 @@ std::vector<Expr> FactorsOf(const Expr& product) {
 }
 
 NarrowProduct NarrowestProduct(const Graph& graph, const ExprNode& sum) {
-  const std::vector<Digits> digits = DigitsOf(graph, sum);
-  if (digits.empty()) return NarrowProduct::kNone;
-  if (std::ranges::all_of(digits, &Digits::FitsWhole8)) return NarrowProduct::kWholes8;
-  return std::ranges::all_of(digits, &Digits::FitsReal8) ? NarrowProduct::kReals8 : NarrowProduct::kNone;
+  const std::vector<Expr> cores = CoresOf(graph, sum);
+  if (cores.empty()) return NarrowProduct::kNone;
+  DefinedRanges ranges(graph);
+  if (std::ranges::all_of(cores, [&](const Expr& core) { return FitsWhole8(ranges.Of(core)); }))
+    return NarrowProduct::kWholes8;
+  const auto fits = [&](const Expr& core) { return FitsReal8(graph, core, ranges.Of(core)); };
+  return std::ranges::all_of(cores, fits) ? NarrowProduct::kReals8 : NarrowProduct::kNone;
 }
 
 bool IsOfMoreThanTruths(const Graph& graph, const ExprNode& sum) {
-  const std::vector<Digits> digits = DigitsOf(graph, sum);
-  return digits.size() > 1 &&
-         std::ranges::none_of(digits, [](const Digits& one) { return one.low >= 0 && one.high <= 1; });
+  const std::vector<Expr> cores = CoresOf(graph, sum);
+  DefinedRanges ranges(graph);
+  return cores.size() > 1 &&
+         std::ranges::none_of(cores, [&](const Expr& core) { return ranges.Of(core).within(0, 1); });
 }
 
 }  // namespace hone

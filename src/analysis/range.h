@@ -4,23 +4,17 @@
 #pragma once
 
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
+#include "analysis/interval.h"
 #include "analysis/symbolic.h"
-#include "expr/expr.h"
 #include "graph/graph.h"
 
 namespace hone {
 
 // One draw in 10^15 lies further out than 8 standard deviations.
 inline constexpr double kDeviations = 8;
-
-struct Range {
-  double low, high;                                   // infinite where unknown
-  bool maybe_nan = true;                              // some element may be NaN
-  bool nan = false;                                   // all are
-  bool point() const { return low == high && !nan; }  // one number, where it is a number at all
-};
 
 Range RangeOfInput(const Tensor& tensor);
 
@@ -36,6 +30,28 @@ class Ranges {
   const Graph* graph_;
   const Symbolic* symbolic_;
   std::vector<Range> ranges_;  // by buffer
+};
+
+// What types and definitions alone say of a graph's buffers, and of expressions over them. Of inputs of more than 16
+// bits, whole numbers are counted on to be those that the problem draws, as places and lengths are. Not thread-safe.
+class DefinedRanges : public RangeReader {
+ public:
+  explicit DefinedRanges(const Graph& graph) : graph_(&graph) {}
+  using RangeReader::Of;
+  Range Of(int buffer);
+
+ protected:
+  Range OfLoad(const ExprNode& load) override { return Of(load.buffer); }
+  Range OfReduce(const Expr& e) override;
+
+ private:
+  static constexpr int kDeepest = 64;  // definitions of definitions; further down types alone count
+  Range Worked(const Buffer& buffer);
+  std::optional<Range> OfSteps(const Stage& stage);
+
+  const Graph* graph_;
+  int depth_ = 0;
+  std::unordered_map<int, Range> ranges_;
 };
 
 }  // namespace hone
