@@ -36,6 +36,8 @@ std::optional<Piece> Fuser::Inlined(std::size_t map_at, const Piece& reader) con
     fits &= TreeSize(after) <= kLongestExpression;
     if (fits) expr = Simplify(WithoutWraps(memory_, WithSigns(after)));
   });
+  if (fits && changed.is_map() && changed.buffer >= 0)
+    changed.value = WithoutInnerWraps(changed.value, memory_.graph().buffers()[Id(changed.buffer)].dtype);
   return fits ? std::optional(std::move(changed)) : std::nullopt;
 }
 
@@ -431,9 +433,10 @@ void Fuser::FuseEpilogue(std::size_t producer_at, std::size_t map_at) {
   }
   if (!element) return;
   Expr& end = fused.fold ? fused.fold->finish : fused.value;
-  const Expr made = AsKept(memory_, fused.buffer, end);
+  const Expr made = AsKept(memory_, fused.buffer, end, fused.fold ? &*fused.fold : nullptr);
   end = ReplaceLoads(*element,
                      [&](const ExprNode& load) { return memory_.Root(load.buffer) == fused.buffer ? made : Expr(); });
+  end = WithoutInnerWraps(end, memory_.graph().buffers()[Id(map.buffer)].dtype);
   if (TreeSize(end) > kLongestExpression) return;
   fused.buffer = map.buffer;
   Kill(producer_at);

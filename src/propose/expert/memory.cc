@@ -39,6 +39,8 @@ Memory::Memory(const Graph& graph) : graph_(&graph) {
     const bool halves = !IsSmallFloat(own) && read[b].size() == 1 && IsSmallFloat(*read[b].begin());
     kept_as_.push_back(halves ? *read[b].begin() : own);
   }
+  DefinedRanges ranges(graph);
+  for (std::size_t b = 0; b < graph.buffers().size(); ++b) ranges_.push_back(ranges.Of(static_cast<int>(b)));
 }
 
 bool Memory::IsOutput(int buffer) const { return std::find(makers_.begin(), makers_.end(), buffer) != makers_.end(); }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/range.h"
 #include "expr/affine.h"
 #include "graph/graph.h"
 
@@ -31,6 +32,8 @@ class Memory {
   bool IsOutput(int buffer) const;
   // What PyTorch keeps of a root's elements: its own type, or halves where all that computes with them reads halves.
   DType KeptAs(int root) const { return kept_as_[static_cast<std::size_t>(root)]; }
+  // What elements of a buffer may be, as far as types and definitions say.
+  const Range& RangeOf(int buffer) const { return ranges_[static_cast<std::size_t>(buffer)]; }
 
   std::optional<Affine> Position(const ExprNode& load) const;  // row-major; nothing if it depends on data
   // Every load of memory with its position, in order of first meeting.
@@ -43,6 +46,7 @@ class Memory {
   std::vector<int> roots_;      // by buffer
   std::vector<int> makers_;     // by output
   std::vector<DType> kept_as_;  // by buffer
+  std::vector<Range> ranges_;   // by buffer
 };
 
 }  // namespace hone::expert

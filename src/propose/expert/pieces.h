@@ -129,10 +129,13 @@ bool IsWindow(const Piece& piece);
 // Whether each element is in one fold alone, as one of a row of groups.
 bool IsOneWindowOfEach(const Piece& piece);
 
-// The value as who reads the buffer finds it: whole numbers of 8 or 16 bits wrap around.
-Expr AsKept(const Memory& memory, int buffer, const Expr& value);
+// The value as who reads the buffer finds it: whole numbers that do not fit its type wrap around, reals that do not fit
+// one without infinities are the largest of it. `it`: the fold that is kIt in the value, if there is one.
+Expr AsKept(const Memory& memory, int buffer, const Expr& value, const Fold* it = nullptr);
 // Without those that what is known by now of their operands makes needless.
 Expr WithoutWraps(const Memory& memory, const Expr& expr);
+// Without those that change no bit of what is stored as this type, as who reads a sum of sums alone needs none between.
+Expr WithoutInnerWraps(const Expr& expr, DType stored);
 // The map's element at the place of the load, in the reader's indices; nothing if that needs a division.
 std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const ExprNode& load);
 // Likewise at a row-major position.

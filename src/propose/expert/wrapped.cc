@@ -1,7 +1,9 @@
-// What is between two maps that become one wraps around in memory where it is of 8 or 16 bits, and does so in between.
-#include <algorithm>
-#include <cstdint>
+// What is between two maps that become one is not in memory, and so not of the type that it would have there: where
+// that type would change it, the map that is left does so.
+#include <cmath>
+#include <vector>
 
+#include "analysis/interval.h"
 #include "graph/op.h"
 #include "propose/expert/normalise.h"
 #include "propose/expert/pieces.h"
@@ -10,83 +12,96 @@
 namespace hone::expert {
 namespace {
 
-struct Span {
-  double least = 0, most = 0;
+class PieceReader : public RangeReader {
+ public:
+  PieceReader(const Memory& memory, const Fold* it) : memory_(memory), it_(it) {}
+
+ protected:
+  Range OfLoad(const ExprNode& load) override { return memory_.RangeOf(memory_.Root(load.buffer)); }
+  Range OfValue(const ExprNode& value) override {
+    if (!it_ || value.value != kIt) return RangeReader::OfValue(value);
+    return OfReduce(Reduce(it_->op, it_->over, it_->body));
+  }
+
+ private:
+  const Memory& memory_;
+  const Fold* it_;
 };
 
-Span SpanOf(DType type) {
-  if (type == DType::kBool) return {0, 1};
-  const double count = static_cast<double>(std::uint64_t{1} << (8 * Bytes(type) - 1));
-  return type == DType::kU8 ? Span{0, 255} : Span{-count, count - 1};
+// What `e` wraps around, and to how many bits; nothing if it is no wrap.
+struct Wrap {
+  Expr of;
+  int bits = 0;
+};
+Wrap WrapOf(const Expr& e) {
+  const bool is_signed = IsBinary(e, BinaryOp::kSub) && e->type == ScalarType::kInt;
+  const Expr& mod = is_signed ? e->operands[0] : e;
+  if (!IsBinary(mod, BinaryOp::kFloorMod) || mod->type != ScalarType::kInt) return {};
+  const Expr& by = mod->operands[1];
+  for (const int bits : {8, 16, 32}) {
+    const std::int64_t count = std::int64_t{1} << bits;
+    if (ConstantNumber(by) != static_cast<double>(count)) continue;
+    if (!is_signed) return {mod->operands[0], bits};
+    const Expr &shifted = mod->operands[0], &back = e->operands[1];
+    const bool wraps = ConstantNumber(back) == static_cast<double>(count / 2) && IsBinary(shifted, BinaryOp::kAdd) &&
+                       SameExpr(shifted->operands[1], back);
+    return wraps ? Wrap{shifted->operands[0], bits} : Wrap{};
+  }
+  return {};
 }
 
-// What a whole number lies between, as far as types and operations say; what reals are made whole fits.
-Span SpanOf(const Memory& memory, const Expr& e, const Span& type) {
-  const auto of = [&](std::size_t operand) { return SpanOf(memory, e->operands[operand], type); };
-  const auto both = [](const Span& a, const Span& b) {
-    return Span{std::min(a.least, b.least), std::max(a.most, b.most)};
+// Without wraps to at least so many bits, of which only the lowest count.
+Expr WithLowBits(const Expr& e, int bits) {
+  if (const Wrap wrap = WrapOf(e); wrap.of && wrap.bits >= bits) return WithLowBits(wrap.of, bits);
+  if (e->type != ScalarType::kInt) return e;
+  const auto with_all = [&](std::size_t first) {
+    std::vector<Expr> operands = e->operands;
+    for (std::size_t i = first; i < operands.size(); ++i) operands[i] = WithLowBits(operands[i], bits);
+    return WithOperands(e, std::move(operands));
   };
-  const Span any = SpanOf(DType::kI64);
   switch (e->kind) {
-    case Expr::Kind::kConst: return {NumberOf(*e), NumberOf(*e)};
-    case Expr::Kind::kIndex: return {0, static_cast<double>(e->index.extent - 1)};
-    case Expr::Kind::kLoad:
-      return SpanOf(memory.graph().buffers()[static_cast<std::size_t>(memory.Root(e->buffer))].dtype);
-    case Expr::Kind::kCast:
-      if (e->operands[0]->type == ScalarType::kReal) return type;
-      return e->operands[0]->type == ScalarType::kBool ? Span{0, 1} : of(0);
-    case Expr::Kind::kSelect: return both(of(1), of(2));
-    case Expr::Kind::kBinary: {
-      if (e->type != ScalarType::kInt) return any;
-      const Span a = of(0), b = of(1);
+    case Expr::Kind::kSelect: return with_all(1);
+    case Expr::Kind::kUnary: return e->unary == UnaryOp::kNeg || e->unary == UnaryOp::kNot ? with_all(0) : e;
+    case Expr::Kind::kBinary:
       switch (e->binary) {
-        case BinaryOp::kAdd: return {a.least + b.least, a.most + b.most};
-        case BinaryOp::kSub: return {a.least - b.most, a.most - b.least};
-        case BinaryOp::kMul: {
-          const auto [least, most] =
-              std::minmax({a.least * b.least, a.least * b.most, a.most * b.least, a.most * b.most});
-          return {least, most};
-        }
-        case BinaryOp::kMin: return {std::min(a.least, b.least), std::min(a.most, b.most)};
-        case BinaryOp::kMax: return {std::max(a.least, b.least), std::max(a.most, b.most)};
-        case BinaryOp::kFloorMod: return b.least > 0 ? Span{0, b.most - 1} : any;
-        case BinaryOp::kFloorDiv:
-          return b.least > 0 ? Span{std::min(a.least, 0.0), std::max(a.most / b.least, 0.0)} : any;
+        case BinaryOp::kAdd:
+        case BinaryOp::kSub:
+        case BinaryOp::kMul:
         case BinaryOp::kAnd:
-          if (a.least < 0 && b.least < 0) return any;
-          return {0, std::min(a.least < 0 ? b.most : a.most, b.least < 0 ? a.most : b.most)};
         case BinaryOp::kOr:
-        case BinaryOp::kXor: {
-          const Span all = both(a, b);
-          return all.least < type.least || all.most > type.most ? any : type;
-        }
-        default: return any;
+        case BinaryOp::kXor: return with_all(0);
+        default: return e;
       }
-    }
-    default: return any;
+    default: return e;
   }
 }
 
 }  // namespace
 
-Expr AsKept(const Memory& memory, int buffer, const Expr& value) {
+Expr AsKept(const Memory& memory, int buffer, const Expr& value, const Fold* it) {
   const DType type = memory.graph().buffers()[static_cast<std::size_t>(buffer)].dtype;
-  if (value->type != ScalarType::kInt || IsFloat(type) || Bytes(type) > 2 || type == DType::kBool) return value;
-  const Span kept = SpanOf(type), made = SpanOf(memory, value, kept);
-  return made.least < kept.least || made.most > kept.most ? Held(value, type) : value;
+  const bool real = value->type == ScalarType::kReal;
+  // A truth value is one already, and what a conversion to whole numbers of many bits makes of reals beyond them is
+  // nobody's to say.
+  if (real != IsFloat(type) || type == DType::kBool || type == DType::kI64 || (real && RowOf(type).infinity)) return value;
+  if (value->kind == Expr::Kind::kCast && value->operands[0]->type == ScalarType::kReal && Bytes(type) > 2) return value;
+  const Range kept = RangeOfType(type);
+  if (PieceReader(memory, it).Of(value).within(kept.low, kept.high)) return value;
+  return real ? Min(Max(value, kept.low), kept.high) : Held(value, type);
 }
 
 Expr WithoutWraps(const Memory& memory, const Expr& expr) {
   return Rewrite(expr, [&](const Expr& e) -> Expr {
-    // What the wrap of a type with negative numbers leaves.
-    if (IsBinary(e, BinaryOp::kSub) && e->type == ScalarType::kInt && IsBinary(e->operands[0], BinaryOp::kAdd) &&
-        e->operands[1]->kind == Expr::Kind::kConst && SameExpr(e->operands[0]->operands[1], e->operands[1]))
-      return e->operands[0]->operands[0];
-    if (!IsBinary(e, BinaryOp::kFloorMod) || e->type != ScalarType::kInt || e->operands[1]->kind != Expr::Kind::kConst)
-      return {};
-    const Span of = SpanOf(memory, e->operands[0], SpanOf(DType::kI64));
-    return of.least >= 0 && of.most < NumberOf(*e->operands[1]) ? e->operands[0] : Expr();
+    const Wrap wrap = WrapOf(e);
+    if (!wrap.of) return {};
+    const double count = std::exp2(wrap.bits), below = e->binary == BinaryOp::kSub ? count / 2 : 0;
+    return PieceReader(memory, nullptr).Of(wrap.of).within(-below, count - below - 1) ? wrap.of : Expr();
   });
+}
+
+Expr WithoutInnerWraps(const Expr& expr, DType stored) {
+  if (IsFloat(stored) || stored == DType::kBool) return expr;
+  return WithLowBits(expr, static_cast<int>(8 * Bytes(stored)));
 }
 
 }  // namespace hone::expert

@@ -341,7 +341,8 @@ class ProgramWriter {
     // As PyTorch does: what reads it has half as much to read, and a product of halves is one product, as one of whole
     // numbers of 8 bits is.
     const DType dtype = memory_.KeptAs(buffer);
-    if (IsSmallFloat(dtype) || dtype == DType::kI8 || dtype == DType::kU8 || dtype == DType::kI16)
+    const bool wraps = dtype == DType::kI32 && memory_.RangeOf(buffer).low <= RangeOfType(dtype).low;
+    if (IsSmallFloat(dtype) || dtype == DType::kI8 || dtype == DType::kU8 || dtype == DType::kI16 || wraps)
       made.target_type = dtype;
     return false;
   }
