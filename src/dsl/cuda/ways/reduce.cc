@@ -11,6 +11,7 @@ void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& writ
   if (IntSetting(kernel, "lanes") == 1 && !FindsPlace(kernel) && kernel.lets.empty()) {
     Kernel nest = AsNest(kernel);
     nest.family = FindFamily("nest");
+    nest.settings.clear();  // the fold's: a nest has others by the same names
     HONE_CHECK(!ChooseWay(nest), "a nest runs on every device");
     FillSettings(nest);
     return nest.way->emit_cuda(program, nest, writer);
