@@ -121,6 +121,7 @@ ConvProduct::ConvProduct(const Kernel& conv)
   const std::int64_t pixels = shape_.Pixels(), k = shape_.Taps() * place_stages_ * depth_;
   Kernel& to = product_;
   to.family = FindFamily("matmul");
+  to.attributes["heads"] = {0};
   to.way = conv.way;
   to.device = conv.device;
   to.compute = conv.compute;

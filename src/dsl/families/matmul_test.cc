@@ -39,6 +39,25 @@ wide = matmul(long, deep) with {micro: 20x16, tile: 20x80x304} -> it * 2
                        2, random);
 }
 
+TEST(MatmulTest, SingleRowsWithMatricesOfTheirOwnAreNoRowsOfOneProduct) {
+  std::mt19937 random(6);
+  testing::ExpectRight(testing::MustCheck(R"(program single
+input x: f32[6, 1, 17]
+input w: f32[6, 17, 33]
+input v: f32[17, 33]
+input s: f32[6, 1, 33]
+output y: f32[6, 1, 33]
+output dots: f32[6, 1, 33]
+output streamed: f32[6, 1, 33]
+output shared: f32[6, 1, 33]
+y = matmul(x, w)
+dots = matmul(x, w) with {path: dot} -> it + s
+streamed = matmul(x, w) with {path: stream}
+shared = matmul(x, v) with {path: stream} -> it * s
+)"),
+                       2, random);
+}
+
 TEST(MatmulTest, HeadsLieSideBySideWhereTheyAreSaidTo) {
   std::mt19937 random(7);
   testing::ExpectRight(testing::MustCheck(R"(program heads

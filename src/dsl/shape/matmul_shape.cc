@@ -11,6 +11,21 @@
 
 namespace hone::dsl {
 
+namespace {
+
+// Operands that a row is multiplied with.
+std::vector<std::size_t> RightOperands(const Kernel& kernel) {
+  std::vector<std::size_t> operands;
+  for (std::size_t i = 1; i < 1 + ProductsOf(kernel); ++i) {
+    Visit(InputOf(kernel, i), [&](const ExprNode& node) {
+      if (node.kind == Expr::Kind::kLoad) operands.push_back(static_cast<std::size_t>(node.buffer));
+    });
+  }
+  return operands;
+}
+
+}  // namespace
+
 MatmulShape::MatmulShape(const Kernel& kernel) {
   const std::size_t rank = kernel.space.size();
   const std::vector<std::int64_t> target_strides = TargetStridesOf(kernel);
@@ -25,6 +40,7 @@ MatmulShape::MatmulShape(const Kernel& kernel) {
     for (const auto& operand : kernel.operands) dim.strides.push_back(operand.strides[d]);
     dims.push_back(std::move(dim));
   }
+  const std::vector<std::size_t> right = RightOperands(kernel);
   const bool column_groups = ColumnsOfGroup(kernel) > 0;
   if (column_groups) dims[static_cast<std::size_t>(kernel.axes[0])].target_stride = 1;
   k = dims[rank - 1];
@@ -38,6 +54,7 @@ MatmulShape::MatmulShape(const Kernel& kernel) {
     bool merges = !last.reduced && !m.reduced && (m.extent == 1 || last.target_stride == m.target_stride * m.extent);
     for (std::size_t i = 0; i < m.strides.size(); ++i)
       merges &= m.extent == 1 || last.strides[i] == m.strides[i] * m.extent;
+    for (const std::size_t o : right) merges &= last.strides[o] == 0;
     if (!merges && last.extent != 1) break;
     if (last.extent != 1) {
       const std::int64_t extent = m.extent * last.extent;
