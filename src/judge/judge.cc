@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -247,7 +248,7 @@ Result<Evaluation> Judge::Evaluate(const JudgeRequest& request) {
       timed = HONE_TRY(Time(request, checked.call_us));
     }
     evaluation.how->stages.timing_ms = Ms(timing);
-    evaluation.how->notes = std::move(timed.notes);
+    std::ranges::move(timed.notes, std::back_inserter(evaluation.how->notes));
     if (timed.refusal) {
       evaluation.verdict = std::move(*timed.refusal);
     } else {

@@ -79,6 +79,7 @@ Expr WithLowBits(const Expr& e, int bits) {
 }  // namespace
 
 Expr AsKept(const Memory& memory, int buffer, const Expr& value, const Fold* it) {
+  if (buffer < 0) return value;  // of a piece that is asked about, and made nowhere
   const DType type = memory.graph().buffers()[static_cast<std::size_t>(buffer)].dtype;
   const bool real = value->type == ScalarType::kReal;
   // A truth value is one already, and what a conversion to whole numbers of many bits makes of reals beyond them is

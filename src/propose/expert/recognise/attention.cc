@@ -364,6 +364,17 @@ Piece WithOneRow(Piece piece) {
   return piece;
 }
 
+// Whether all that it reads is at places that its own say, and none looked up.
+bool ReadsInSteps(const Memory& memory, const Piece& piece) {
+  bool all = true;
+  EachExpr(piece, [&](const Expr& expr) {
+    Visit(expr, [&](const ExprNode& node) {
+      if (node.kind == Expr::Kind::kLoad) all &= memory.Position(node).has_value();
+    });
+  });
+  return all;
+}
+
 std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piece) {
   const Piece* const map = piece.is_map() && piece.inside.size() == 1 ? &piece : nullptr;
   Piece outer = map ? piece.inside[0] : piece;
@@ -412,6 +423,7 @@ std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piec
     if (auto statement = read(scores, *as_scores)) return statement;
   }
   // Or that one operator saw as one dimension and the other as two.
+  if (!ReadsInSteps(names.memory(), scores) || !ReadsInSteps(names.memory(), outer)) return std::nullopt;
   MergeDimensions(names.memory(), scores);
   MergeDimensions(names.memory(), outer);
   if (auto statement = read(scores, outer)) return statement;
