@@ -84,8 +84,10 @@ Expr AsKept(const Memory& memory, int buffer, const Expr& value, const Fold* it)
   const bool real = value->type == ScalarType::kReal;
   // A truth value is one already, and what a conversion to whole numbers of many bits makes of reals beyond them is
   // nobody's to say.
-  if (real != IsFloat(type) || type == DType::kBool || type == DType::kI64 || (real && RowOf(type).infinity)) return value;
-  if (value->kind == Expr::Kind::kCast && value->operands[0]->type == ScalarType::kReal && Bytes(type) > 2) return value;
+  if (real != IsFloat(type) || type == DType::kBool || type == DType::kI64 || (real && RowOf(type).infinity))
+    return value;
+  if (value->kind == Expr::Kind::kCast && value->operands[0]->type == ScalarType::kReal && Bytes(type) > 2)
+    return value;
   const Range kept = RangeOfType(type);
   if (PieceReader(memory, it).Of(value).within(kept.low, kept.high)) return value;
   return real ? Min(Max(value, kept.low), kept.high) : Held(value, type);
