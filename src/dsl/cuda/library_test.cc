@@ -78,7 +78,7 @@ std::string Convolution(const std::string& variant, const std::string& rest) {
 }
 
 TEST(LibraryTest, AConvolutionIsACallWhoseBiasAndReluAreItsOwn) {
-  const Plan plan = PlanOf(Convolution("", " with {precision: tf32} -> relu(it + c)"));
+  const Plan plan = PlanOf(Convolution("", " with {path: library, precision: tf32} -> relu(it + c)"));
   ASSERT_EQ(plan.steps.size(), 1u);
   const auto& call = std::get<ConvolutionStep>(plan.steps[0]);
   EXPECT_EQ(call.x.shape, (Shape{2, 8, 9, 11}));

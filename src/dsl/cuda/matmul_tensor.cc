@@ -487,7 +487,7 @@ class TensorEmitter {
     out_.Open("");
     if (blocks_) ReadScalesOfBlocks(step);
     out_.Line(fmt::format("WaitForProducts<{}>();", left));
-    out_.Line(fmt::format("Settle({});", sums));
+    out_.Line(fmt::format("AllThere({});", sums));
     Release("", fmt::format("of_{}", sums));
     Promote(sums);
     out_.Close();

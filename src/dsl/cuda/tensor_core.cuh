@@ -109,7 +109,7 @@ __device__ __forceinline__ void WaitForProducts() {
 }
 // What products leave in registers is there from here on: the compiler knows of no wait.
 template <int N>
-__device__ __forceinline__ void Settle(float (&x)[N]) {
+__device__ __forceinline__ void AllThere(float (&x)[N]) {
 #pragma unroll
   for (int i = 0; i < N; ++i) asm volatile("" : "+f"(x[i])::"memory");
 }

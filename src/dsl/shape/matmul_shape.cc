@@ -13,10 +13,11 @@ namespace hone::dsl {
 
 namespace {
 
-// Operands that a row is multiplied with.
+// Operands of what rows are multiplied with, of one product or of all.
 std::vector<std::size_t> RightOperands(const Kernel& kernel) {
   std::vector<std::size_t> operands;
-  for (std::size_t i = 1; i < 1 + ProductsOf(kernel); ++i) {
+  const std::size_t products = kernel.family->let_function == "product" ? ProductsOf(kernel) : 1;
+  for (std::size_t i = 1; i < 1 + products; ++i) {
     Visit(InputOf(kernel, i), [&](const ExprNode& node) {
       if (node.kind == Expr::Kind::kLoad) operands.push_back(static_cast<std::size_t>(node.buffer));
     });

@@ -50,7 +50,7 @@ constexpr std::string_view kPrograms[] = {
     "select(and(key() < l * 20, query() - key() <= 20), it * 0.25, -inf)",
     // Scores that are weights themselves.
     "input q: f32[2, 300, 64]\ninput k: f32[2, 300, 64]\ninput v: f32[2, 300, 64]\noutput y: f32[2, 300, 64]\n"
-    "y = attention(q, k, v) by {causal: 1, softmax: 0} let score = relu(it / 8)",
+    "y = attention(q, k, v) by {causal: 1, softmax: 0} with {queries: 16} let score = relu(it / 8)",
     "input q: f32[2, 2, 141, 64]\ninput k: f32[2, 1, 163, 64]\ninput v: f32[2, 1, 163, 64]\n"
     "input m: f32[2, 1, 141, 163]\noutput y: f32[2, 2, 141, 64]\n"
     "y = attention(q, k, v) by {softmax: 0} let score = sigmoid(it * 0.125 + m)",
