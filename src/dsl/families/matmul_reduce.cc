@@ -36,11 +36,13 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
   return std::nullopt;
 }
 
-// Batches and rows, then the groups of each.
+// Batches and rows, then the groups of each. What is multiplied may have been turned, so that columns come before rows.
 std::vector<int> DimsOfResult(const Kernel& kernel) {
   std::vector<int> dims;
   const bool groups = ColumnsOfGroup(kernel) > 0;
-  for (int d = groups ? 1 : 0; d < kernel.axes[0]; ++d) dims.push_back(d);
+  for (int d = groups ? 1 : 0; d + 1 < static_cast<int>(kernel.space.size()); ++d) {
+    if (d != kernel.axes[0]) dims.push_back(d);
+  }
   if (groups) dims.push_back(0);
   return dims;
 }
