@@ -12,13 +12,6 @@ __device__ __forceinline__ unsigned long TurnedDescriptor(unsigned address, unsi
   return static_cast<unsigned long>((address & 0x3ffff) >> 4) | (static_cast<unsigned long>(apart >> 4) << 16) |
          (64ul << 32) | (1ul << 62);
 }
-// What products leave in registers is there from here on: the compiler knows of no wait.
-template <int N>
-__device__ __forceinline__ void Settle(float (&x)[N]) {
-#pragma unroll
-  for (int i = 0; i < N; ++i) asm volatile("" : "+f"(x[i])::"memory");
-}
-
 // The stage of a ring that is next, and how often the ring has gone round.
 template <int STAGES>
 struct Next {

@@ -18,6 +18,7 @@
 #include "dsl/cuda/tensor_product.h"
 
 namespace hone {
+extern const std::string_view kSettleText;          // dsl/cuda/settle.cuh
 extern const std::string_view kTensorAcrossText;    // dsl/cuda/tensor_across.cuh
 extern const std::string_view kTensorCoreText;      // dsl/cuda/tensor_core.cuh
 extern const std::string_view kTensorGroupsText;    // dsl/cuda/tensor_groups.cuh
@@ -77,6 +78,7 @@ class TensorEmitter {
     const ProductKind kind = Kind();
     out_.Define(ProductText(TensorWidth(settings_), kind));
     if (kind.a_across || kind.b_across) out_.Define(std::string(kTensorAcrossText));
+    if (TwoSums()) out_.Define(std::string(kSettleText));
     if (Grouped()) out_.Define(std::string(kTensorGroupsText));
     if (settings_.segments) out_.Define(std::string(kTensorSegmentsText));
     chunk_ = promoted_ ? settings_.promote : 0;
@@ -487,7 +489,7 @@ class TensorEmitter {
     out_.Open("");
     if (blocks_) ReadScalesOfBlocks(step);
     out_.Line(fmt::format("WaitForProducts<{}>();", left));
-    out_.Line(fmt::format("AllThere({});", sums));
+    out_.Line(fmt::format("Settle({});", sums));
     Release("", fmt::format("of_{}", sums));
     Promote(sums);
     out_.Close();

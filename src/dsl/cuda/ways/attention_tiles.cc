@@ -27,6 +27,7 @@ extern const std::string_view kTensorCoreText;         // dsl/cuda/tensor_core.c
 extern const std::string_view kAttentionNumbersText;   // dsl/cuda/attention_numbers.cuh
 extern const std::string_view kAttentionPairsText;     // dsl/cuda/attention_pairs.cuh
 extern const std::string_view kAttentionProductsText;  // dsl/cuda/attention_products.cuh
+extern const std::string_view kSettleText;             // dsl/cuda/settle.cuh
 extern const std::string_view kAttentionText;          // dsl/cuda/attention.cuh
 }  // namespace hone
 
@@ -264,6 +265,7 @@ class AttentionEmitter {
     out_.Define(std::string(kTensorCoreText));
     out_.Define(std::string(kAttentionNumbersText));
     out_.Define(std::string(kAttentionPairsText));
+    out_.Define(std::string(kSettleText));
     out_.Define(std::string(kAttentionProductsText));
     out_.Define(std::string(kAttentionText));
     for (const std::int64_t n : {settings_.keys, width}) out_.Define(AttentionProductsText(n, type_));
