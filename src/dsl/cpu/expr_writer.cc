@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "dsl/cpu/identities.h"
+#include "dsl/identities.h"
 
 namespace hone::dsl {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "dsl/cpu/identities.h"
 #include "dsl/cpu/math.h"
 
 namespace hone::dsl {

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "dsl/element.h"
+#include "dsl/identities.h"
 #include "dsl/knobs.h"
 
 namespace hone::dsl {
@@ -212,6 +213,7 @@ std::string DeviceExpr::Compose(const Expr& expr) {
       if (expr->type == ScalarType::kBool) return fmt::format("{} != 0", Atom(text(0)));
       return fmt::format("static_cast<{}>({})", writer_.Type(expr->type), text(0));
     case Kind::kUnary:
+      if (const Expr spared = writer_.wide() ? Expr() : SparedFunction(expr)) return Text(spared);
       switch (expr->unary) {
         case UnaryOp::kNeg: return "-" + Atom(text(0));
         case UnaryOp::kAbs: return real ? math("fabs") : call("llabs");

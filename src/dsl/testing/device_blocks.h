@@ -1,6 +1,6 @@
-// A device's text with wgmma, barriers and the copy engine, run on the host: a thread of the host for each thread of a
-// block, and all blocks of a cluster at once. What the text says in PTX has stand-ins that do it at once, so that
-// places in memory, who waits for whom and what is computed are as on a device; what comes late there does not here.
+// A device's text with wgmma, barriers and the copy engine, run on the host: threads of all blocks of a cluster take
+// turns, each until it has to wait. What the text says in PTX has stand-ins that do it at once, so that places in
+// memory, who waits for whom and what is computed are as on a device; what comes late there does not here.
 #pragma once
 
 #include <dlfcn.h>
@@ -137,7 +137,7 @@ class DeviceBlocksTest : public ::testing::Test {
       run += fmt::format("  RunGrid({}, {}, {}, [&] {{ {}({}); }});\n", launch.grid[0], launch.block[0],
                          launch.cluster[0], launch.kernel, arguments);
     }
-    return std::string(kStandIns) + std::string(kProducts) + text + run + "}\n";
+    return "#include \"stand_ins.h\"\n" + text + run + "}\n";
   }
   static std::string MapText(const TensorMapArgument& map, std::size_t buffer, std::size_t bytes) {
     const auto list = [](const std::vector<std::int64_t>& of) { return fmt::format("{{{}}}", fmt::join(of, ", ")); };
@@ -149,18 +149,31 @@ class DeviceBlocksTest : public ::testing::Test {
   }
 
   static void RunOnHost(const std::string& source, std::vector<void*>& addresses) {
+    static const std::string stand_ins = StandInsForAll();
     const auto folder = TempDirectory::Create("device_blocks");
     ASSERT_TRUE(folder);
     const std::string file = folder->path() + "/blocks.cc", library = folder->path() + "/blocks.so";
     std::ofstream(file) << source;
-    const auto exit = hone::Run({.argv = {"g++", "-std=c++20", "-O2", "-w", "-fno-strict-aliasing", "-shared", "-fPIC",
-                                          "-pthread", file, "-o", library},
-                                 .environment = InheritedEnvironment()});
-    ASSERT_TRUE(exit);
-    ASSERT_TRUE(exit->ok()) << exit->error;
+    CompileForHost({"-shared", file, "-I", stand_ins, "-o", library});
     void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(handle, nullptr) << dlerror();
     reinterpret_cast<void (*)(void**)>(dlsym(handle, "run"))(addresses.data());
+  }
+  static void CompileForHost(const std::vector<std::string>& arguments) {
+    std::vector<std::string> argv = {"g++", "-std=c++20", "-O1", "-w", "-fno-strict-aliasing", "-fPIC", "-pthread"};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    const auto exit = hone::Run({.argv = argv, .environment = InheritedEnvironment()});
+    ASSERT_TRUE(exit);
+    ASSERT_TRUE(exit->ok()) << exit->error;
+  }
+  // The folder of the header that all texts begin with, read by the compiler once for all of a process's tests.
+  static std::string StandInsForAll() {
+    static const auto folder = TempDirectory::Create("device_stand_ins");
+    if (!folder) return "";
+    const std::string header = folder->path() + "/stand_ins.h";
+    std::ofstream(header) << kStandIns << kProducts;
+    CompileForHost({"-x", "c++-header", header, "-o", header + ".gch"});
+    return folder->path();
   }
 
   // Both operands of shared memory lie as the copy engine lays boxes, which is what a descriptor says.
@@ -189,31 +202,28 @@ struct Products {
     Warp& warp = there->warps[threadIdx.x / 32];
     const int lane = threadIdx.x % 32;
     for (int i = 0; i < 4; ++i) warp.words[i][lane] = a[i];
-    warp.sync.arrive_and_wait();
+    warp.sync.Wait();
     for (int i = 0; i < N / 2; ++i)
       for (int k = 0; k < 16; ++k) {
         const unsigned word = warp.words[i / 2 % 2 + k / 8 * 2][lane / 4 * 4 + k % 8 / 2];
         d[i] += static_cast<float>(std::bit_cast<T>(static_cast<unsigned short>(word >> k % 2 * 16))) *
                 Across(b, k, Column(i));
       }
-    warp.sync.arrive_and_wait();
+    warp.sync.Wait();
   }
 };)";
 
   static constexpr std::string_view kStandIns = R"(#include <algorithm>
-#include <barrier>
 #include <bit>
-#include <chrono>
 #include <cmath>
-#include <condition_variable>
+#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <vector>
+#include <ucontext.h>
 #define asm
 #define volatile(...)
 #define __device__
@@ -221,10 +231,11 @@ struct Products {
 #define __forceinline__ inline
 #define __grid_constant__
 #define __launch_bounds__(...)
+struct Block;
 struct Three {
   int x = 0, y = 0, z = 0;
 };
-static thread_local Three threadIdx, blockIdx, gridDim;
+static Three threadIdx, blockIdx, gridDim;
 struct uint4 {
   unsigned x, y, z, w;
 };
@@ -265,81 +276,127 @@ unsigned PairOf(float a, float b) {
 }
 
 // --- Blocks.
+struct Thread {
+  ucontext_t begin;
+  jmp_buf at;
+  int number, block;
+  Block* there;
+  const unsigned* phase;  // while this is `was` it waits; null: it does not
+  unsigned was;
+  bool begun, done;
+};
+static Thread* running;
+static jmp_buf others;
+static void WaitWhile(const unsigned& phase, unsigned was) {
+  if (phase != was) return;
+  running->phase = &phase;
+  running->was = was;
+  if (_setjmp(running->at) == 0) _longjmp(others, 1);
+}
+struct Meeting {
+  int count, left;
+  unsigned phase = 0;
+  Meeting(int threads) : count(threads), left(threads) {}
+  void Wait() {
+    if (--left > 0) return WaitWhile(phase, phase);
+    left = count;
+    ++phase;
+  }
+};
 struct Barrier {
-  std::mutex mutex;
-  std::condition_variable changed;
   int arrivals = 0, left = 0;
   long bytes = 0;
   unsigned phase = 0;
-  void Look() {
+  void Change(int arrive, long add) {
+    left -= arrive;
+    bytes += add;
     if (left != 0 || bytes != 0) return;
     left = arrivals;
     phase ^= 1;
-    changed.notify_all();
-  }
-  void Change(int arrive, long add) {
-    const std::lock_guard lock(mutex);
-    left -= arrive;
-    bytes += add;
-    Look();
   }
 };
 struct Warp {
-  std::barrier<> sync{32};
+  Meeting sync{32};
   unsigned words[4][32];
 };
 struct Warpgroup {
-  std::barrier<> sync{128};
+  Meeting sync{128};
 };
 struct Block {
   alignas(1024) unsigned char memory[256 << 10];
   std::map<unsigned, Barrier> barriers;
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;
-  std::barrier<> all, two{256};
+  Meeting all, two{256};
   std::vector<std::unique_ptr<Block>>* cluster;
-  std::barrier<>* together;
+  Meeting* together;
   int rank;
   Block(int threads, int number) : warps(threads / 32), warpgroups(threads / 128), all(threads), rank(number) {}
 };
-static thread_local Block* there;
+static Block* there;
 // What is static comes first; tiles begin anywhere.
 static unsigned char* Dynamic() { return there->memory + 4096 + 16; }
 template <class T>
 T& Static() { return *reinterpret_cast<T*>(there->memory); }
-static void __syncthreads() { there->all.arrive_and_wait(); }
-static void __syncwarp() { there->warps[threadIdx.x / 32].sync.arrive_and_wait(); }
+static void __syncthreads() { there->all.Wait(); }
+static void __syncwarp() { there->warps[threadIdx.x / 32].sync.Wait(); }
 static float __shfl_xor_sync(unsigned, float x, int with) {
   Warp& warp = there->warps[threadIdx.x / 32];
   const int lane = threadIdx.x % 32;
   warp.words[0][lane] = std::bit_cast<unsigned>(x);
-  warp.sync.arrive_and_wait();
+  warp.sync.Wait();
   const float got = std::bit_cast<float>(warp.words[0][lane ^ with]);
-  warp.sync.arrive_and_wait();
+  warp.sync.Wait();
   return got;
 }
 template <class Kernel>
 void RunGrid(int blocks, int threads, int cluster, const Kernel& kernel) {
+  constexpr std::size_t kStack = 256 << 10;
+  static const Kernel* body;
+  body = &kernel;
+  gridDim.x = blocks;
+  const std::unique_ptr<char[]> stacks(new char[threads * cluster * kStack]);
   for (int first = 0; first < blocks; first += cluster) {
     std::vector<std::unique_ptr<Block>> made;
-    std::barrier<> together(threads * cluster);
-    std::vector<std::thread> running;
+    Meeting together(threads * cluster);
+    std::vector<Thread> all(threads * cluster);
     for (int b = 0; b < cluster; ++b) {
       made.push_back(std::make_unique<Block>(threads, b));
       std::memset(made[b]->memory, 0xff, sizeof(made[b]->memory));
       made[b]->cluster = &made;
       made[b]->together = &together;
     }
-    for (int b = 0; b < cluster; ++b)
-      for (int t = 0; t < threads; ++t)
-        running.emplace_back([&, b, t] {
-          threadIdx.x = t;
-          blockIdx.x = first + b;
-          gridDim.x = blocks;
-          there = made[b].get();
-          kernel();
-        });
-    for (std::thread& thread : running) thread.join();
+    for (std::size_t t = 0; t < all.size(); ++t) {
+      Thread& one = all[t];
+      one.number = t % threads, one.block = first + t / threads, one.there = made[t / threads].get();
+      getcontext(&one.begin);
+      one.begin.uc_stack.ss_sp = stacks.get() + t * kStack;
+      one.begin.uc_stack.ss_size = kStack;
+      makecontext(&one.begin, +[] {
+        (*body)();
+        running->done = true;
+        _longjmp(others, 1);
+      }, 0);
+    }
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (Thread& one : all) {
+        if (one.done || (one.phase != nullptr && *one.phase == one.was)) continue;
+        moved = true;
+        one.phase = nullptr;
+        running = &one;
+        threadIdx.x = one.number, blockIdx.x = one.block, there = one.there;
+        if (_setjmp(others) != 0) continue;
+        if (one.begun) _longjmp(one.at, 1);
+        one.begun = true;
+        setcontext(&one.begin);
+      }
+    }
+    for (const Thread& one : all) {
+      if (one.done) continue;
+      std::fprintf(stderr, "thread %d of block %d waits in vain\n", one.number, one.block);
+      std::abort();
+    }
   }
 }
 struct Pointer {
@@ -357,8 +414,9 @@ struct TensorMap {
   int rows, spatial;            // 0: it is of boxes
   int lower[3], upper[3], step[3];
   // An element as it comes, by its place from the innermost dimension on; 0 outside.
-  unsigned Element(std::vector<long> place) const {
-    const int rank = static_cast<int>(place.size());
+  template <class Places>
+  unsigned Element(const Places& place) const {
+    const int rank = static_cast<int>(std::size(place));
     long element = 0;
     for (int d = 0; d < rank; ++d) {
       const long p = place[rank - 1 - d];
@@ -383,21 +441,16 @@ static void PublishToCopies() {}
 static void ExpectBytes(unsigned barrier, unsigned bytes) { there->barriers.at(barrier).Change(1, bytes); }
 static void Arrive(unsigned barrier) { there->barriers.at(barrier).Change(1, 0); }
 static void ArriveAt(unsigned barrier, unsigned block) { (*there->cluster)[block]->barriers.at(barrier).Change(1, 0); }
-static void WaitFor(unsigned barrier, unsigned phase) {
-  Barrier& at = there->barriers.at(barrier);
-  std::unique_lock lock(at.mutex);
-  if (at.changed.wait_for(lock, std::chrono::seconds(60), [&] { return at.phase != phase; })) return;
-  std::fprintf(stderr, "thread %d of block %d waits in vain for barrier %u\n", threadIdx.x, blockIdx.x, barrier);
-  std::abort();
-}
+static void WaitFor(unsigned barrier, unsigned phase) { WaitWhile(there->barriers.at(barrier).phase, phase); }
 static unsigned BlockOfCluster() { return there->rank; }
-static void SyncCluster() { there->together->arrive_and_wait(); }
-static void TakeTurn(int) { there->two.arrive_and_wait(); }
+static void SyncCluster() { there->together->Wait(); }
+static void TakeTurn(int) { there->two.Wait(); }
 static void CopyBoxTo(Block& block, unsigned to, const TensorMap* map, int k, int row, int batch, int part,
                       unsigned barrier) {
   for (int r = 0; r < map->rows; ++r)
     for (int c = 0; c < 128 / map->bytes; ++c) {
-      const unsigned element = map->Element({k + c, row + r, batch, part});
+      const long place[] = {k + c, row + r, batch, part};
+      const unsigned element = map->Element(place);
       std::memcpy(block.memory + Swizzled(to + r * 128 + c * map->bytes), &element, map->bytes);
     }
   block.barriers.at(barrier).Change(0, -map->rows * 128);
@@ -407,9 +460,10 @@ static void CopyPixelsTo(Block& block, unsigned to, const TensorMap* map, std::v
   const int spatial = map->spatial;
   const std::vector<long> moved(places.begin() + spatial + 2, places.end());
   places.resize(spatial + 2);
+  std::vector<long> at;
   for (int r = 0; r < map->rows; ++r) {
     for (int c = 0; c < 128 / map->bytes; ++c) {
-      std::vector<long> at = places;
+      at = places;
       at[0] += c;
       for (int d = 0; d < spatial; ++d) at[1 + d] += moved[d];
       const unsigned element = map->Element(at);
@@ -458,7 +512,7 @@ static void CommitProducts() {}
 // They are done when all of a warpgroup's are.
 template <int LEFT>
 void WaitForProducts() {
-  there->warpgroups[threadIdx.x / 128].sync.arrive_and_wait();
+  there->warpgroups[threadIdx.x / 128].sync.Wait();
 }
 template <int REGISTERS>
 void TakeRegisters() {}
@@ -470,13 +524,13 @@ static void StoreMatrices(unsigned to, unsigned a, unsigned b, unsigned c, unsig
   Warp& warp = there->warps[threadIdx.x / 32];
   const int lane = threadIdx.x % 32;
   warp.words[0][lane] = to;
-  warp.sync.arrive_and_wait();
+  warp.sync.Wait();
   const unsigned words[4] = {a, b, c, d};
   for (int i = 0; i < 4; ++i)
     std::memcpy(there->memory + warp.words[0][i * 8 + lane / 4] + lane % 4 * 4, &words[i], 4);
-  warp.sync.arrive_and_wait();
+  warp.sync.Wait();
 }
-static void MeetWarpgroup(int warpgroup) { there->warpgroups[warpgroup].sync.arrive_and_wait(); }
+static void MeetWarpgroup(int warpgroup) { there->warpgroups[warpgroup].sync.Wait(); }
 static void StoreBox(const TensorMap* map, int column, int row, int batch, unsigned from) {
   for (int r = 0; batch < map->extents[0] && r < 64 && row + r < map->extents[1]; ++r)
     for (int c = 0; c < 64 && column + c < map->extents[2]; ++c)

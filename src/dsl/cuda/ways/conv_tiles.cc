@@ -69,17 +69,18 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   return std::nullopt;
 }
 
-// cuDNN costs 2. Where it is, it comes first, but where it would leave an end to a pass over its result and a tile's
-// rows, columns and stages are no more zeros than numbers: with a bias, a residual and a ReLU 64 x 64 x 56 x 56 in TF32
-// takes 140 us and cuDNN's 176, 64 x 256 x 14 x 14 60.5 and 73.7; of 16 bits cuDNN's sums are rounded before, which is
-// refused (docs/measured/cuda_convolutions.md). Results of less than 4 MiB and plain ends were not measured.
-constexpr std::int64_t kFewChannels = 16, kFewMade = 32, kLargeResult = 4 << 20;  // bytes
+// cuDNN costs 2. Where it is, tiles are ahead of it in eighteen of twenty measured layers, with an end and without
+// (docs/measured/cuda_convolutions.md), but not where rows, columns and stages of a tile would be zeros more than numbers
+// (8 channels to 32: 4.39 ms, cuDNN's 3.21) and not where results are small (1.6 MB: 33.8 us, cuDNN's 28.7). Of 16 bits
+// cuDNN's sums are rounded before an end, which is refused, so that it is no choice there.
+constexpr std::int64_t kFewChannels = 16, kFewMade = 64, kFewestMade = 32, kLargeResult = 4 << 20;  // bytes
 std::optional<double> Cost(const Kernel& kernel) {
   const Convolution shape(kernel);
-  if (shape.channels < kFewChannels || shape.made < kFewMade) return 2.6;
+  const bool few = shape.made < kFewestMade || (shape.channels < kFewChannels && shape.made < kFewMade);
   const bool ends_apart = !IsPlainEnd(kernel) && !LibraryEndOf(kernel);
   const std::int64_t bytes = ElementCount(kernel.result) * static_cast<std::int64_t>(Bytes(kernel.target_type));
-  return ends_apart && (!IsOfFloats(kernel) || bytes >= kLargeResult) ? 1.9 : 2.2;
+  const bool large = bytes >= kLargeResult || (ends_apart && !IsOfFloats(kernel));
+  return few ? 2.6 : large ? 1.9 : 2.2;
 }
 
 // In this order: a default may depend on those before it.

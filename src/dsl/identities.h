@@ -5,9 +5,12 @@
 
 namespace hone::dsl {
 
-// The expression with what can be had for less replaced; for kernels that compute in f32 only.
+// What gives this node's value for less, in kernels that compute in f32; nothing where there is no such thing.
 //
 //   tanh(softplus(x)) = n / (n + 2), n = e^x * (e^x + 2)     one function instead of three (Mish)
+Expr SparedFunction(const Expr& node);
+
+// The expression with all of them replaced.
 Expr SpareFunctions(const Expr& expr);
 
 }  // namespace hone::dsl

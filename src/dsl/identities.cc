@@ -1,4 +1,4 @@
-#include "dsl/cpu/identities.h"
+#include "dsl/identities.h"
 
 namespace hone::dsl {
 namespace {
@@ -45,13 +45,16 @@ Expr SoftplusOf(const Expr& e) {
 
 }  // namespace
 
+Expr SparedFunction(const Expr& node) {
+  if (!Is(node, UnaryOp::kTanh)) return {};
+  const Expr x = SoftplusOf(node->operands[0]);
+  if (!x) return {};
+  const Expr power = Exp(Min(x, 20.0)), n = power * (power + 2.0);
+  return n / (n + 2.0);
+}
+
 Expr SpareFunctions(const Expr& expr) {
-  if (Is(expr, UnaryOp::kTanh)) {
-    if (const Expr x = SoftplusOf(expr->operands[0])) {
-      const Expr power = Exp(Min(SpareFunctions(x), 20.0)), n = power * (power + 2.0);
-      return n / (n + 2.0);
-    }
-  }
+  if (const Expr spared = SparedFunction(expr)) return SpareFunctions(spared);
   if (expr->kind == Kind::kLoad) return expr;  // addresses stay as they are
   ExprNode node = *expr;
   bool changed = false;
