@@ -33,7 +33,7 @@ inline std::vector<double*> RoomFor(const Graph& graph, std::vector<std::vector<
 // A module of ours; a test fails where it does not compile. It stays loaded, as the threads of OpenMP's runtime do.
 class NestModule {
  public:
-  explicit NestModule(std::string source, std::vector<std::string> more_flags = {"-O2"}) {
+  explicit NestModule(std::string source, std::vector<std::string> more_flags = {"-O0"}) {
     CompileRequest request;
     request.source = std::move(source);
     request.flags = {"-std=c++17", "-ffp-contract=off", "-w"};
@@ -155,7 +155,7 @@ inline Given Emulated(const CudaNests& nests, const Graph& graph, const std::vec
 class HostNests {
  public:
   explicit HostNests(const OracleSources& sources)
-      : values_(sources.values, {"-O1"}), honest_(sources.honest, {"-O1"}) {}
+      : values_(sources.values, {"-O0"}), honest_(sources.honest, {"-O0"}) {}
   Given Run(const Graph& graph, const std::vector<const void*>& inputs) const {
     Given given;
     const auto value = RoomFor(graph, given.value), scale = RoomFor(graph, given.scale),
