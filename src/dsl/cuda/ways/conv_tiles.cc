@@ -70,9 +70,9 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 }
 
 // cuDNN costs 2. Where it is, tiles are ahead of it in eighteen of twenty measured layers, with an end and without
-// (docs/measured/cuda_convolutions.md), but not where rows, columns and stages of a tile would be zeros more than numbers
-// (8 channels to 32: 4.39 ms, cuDNN's 3.21) and not where results are small (1.6 MB: 33.8 us, cuDNN's 28.7). Of 16 bits
-// cuDNN's sums are rounded before an end, which is refused, so that it is no choice there.
+// (docs/measured/cuda_convolutions.md), but not where rows, columns and stages of a tile would be zeros more than
+// numbers (8 channels to 32: 4.39 ms, cuDNN's 3.21) and not where results are small (1.6 MB: 33.8 us, cuDNN's 28.7). Of
+// 16 bits cuDNN's sums are rounded before an end, which is refused, so that it is no choice there.
 constexpr std::int64_t kFewChannels = 16, kFewMade = 64, kFewestMade = 32, kLargeResult = 4 << 20;  // bytes
 std::optional<double> Cost(const Kernel& kernel) {
   const Convolution shape(kernel);
