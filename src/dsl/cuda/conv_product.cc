@@ -19,23 +19,24 @@ namespace hone::dsl {
 namespace {
 
 constexpr std::int64_t kFewestMade = 8;   // outputs of a group: rows of weights
-constexpr std::int64_t kFewChannels = 8;  // up to which those of a row become one
-constexpr std::int64_t kStageBytes = kTensorRowBytes, kStepBytes = 32;
+constexpr std::int64_t kFewChannels = 8;  // below which a row of the window lies side by side
+constexpr std::int64_t kStageBytes = kTensorRowBytes, kStepBytes = 32, kMostRowBytes = 2 * kStageBytes;
 constexpr std::string_view kNames[] = {"z", "y", "x"};  // of spatial dimensions, outermost first
 
 std::int64_t ElementBytes(const Kernel& conv) { return static_cast<std::int64_t>(Bytes(InputType(conv, 0))); }
 // Elements that addresses are multiples of.
 std::int64_t Aligned(const Kernel& conv) { return 16 / ElementBytes(conv); }
 
-bool FoldsRows(const Kernel& conv, const Convolution& shape) {
-  const std::int64_t window = shape.dims[2].window;
-  return !shape.transposed && shape.groups == 1 && window > 1 && shape.channels < kFewChannels &&
-         shape.channels * window * ElementBytes(conv) <= kStageBytes;
+// Whether those of a row lie side by side: said, or where a pixel's are fewer than a step.
+bool GoesByRows(const Kernel& conv) {
+  if (!RowsMayBeSideBySide(conv)) return false;
+  if (conv.settings.contains(std::string(kWindowKnob))) return WordSetting(conv, std::string(kWindowKnob)) == kRows;
+  return RowsAreSideBySide(conv);
 }
 // The convolution as it is multiplied.
 Convolution ShapeOf(const Kernel& conv) {
   Convolution shape(conv);
-  if (!FoldsRows(conv, shape)) return shape;
+  if (!GoesByRows(conv)) return shape;
   WindowDim& row = shape.dims[2];
   shape.channels *= row.window;
   row = {.in = row.out, .out = row.out};
@@ -76,6 +77,16 @@ std::optional<std::int64_t> PixelStride(const Kernel& conv, std::size_t operand)
 bool PixelsAreRows(const Kernel& conv) { return MakesChannelsLast(conv); }
 
 }  // namespace
+
+bool RowsMayBeSideBySide(const Kernel& conv) {
+  const Convolution shape(conv);
+  const std::int64_t window = shape.dims[2].window;
+  return !shape.transposed && shape.groups == 1 && window > 1 &&
+         shape.channels * window * ElementBytes(conv) <= kMostRowBytes;
+}
+bool RowsAreSideBySide(const Kernel& conv) {
+  return RowsMayBeSideBySide(conv) && Convolution(conv).channels < kFewChannels;
+}
 
 std::optional<std::string> WhyNoConvProduct(const Kernel& conv) {
   if (const auto lacks = Lacks(*conv.device, kTensorNeeds)) return *lacks;
@@ -285,7 +296,8 @@ TileCopy TileCopyOf(const Kernel& conv, int input) {
   }
   copy.shape = copy.of;
   copy.channels = copy.of[1];
-  if (const Convolution shape(conv); FoldsRows(conv, shape)) {
+  if (GoesByRows(conv)) {
+    const Convolution shape(conv);
     copy.rows = true;
     copy.channels *= shape.dims[2].window;
     copy.shape.back() = input == 0 ? shape.dims[2].out : 1;

@@ -27,9 +27,17 @@ namespace hone::dsl {
 // Why the tensor cores cannot make the convolution so, or nothing. The operands need not lie as they have to.
 std::optional<std::string> WhyNoConvProduct(const Kernel& conv);
 
+// `window`: its places one by one, or those of a row at once, which a copy of x has side by side for each output. That
+// copy is a window's row and stride larger than x; where a pixel's channels are few, stages that are copied to shared
+// memory have more than zeros then.
+inline constexpr std::string_view kWindowKnob = "window", kPlaces = "places", kRows = "rows";
+// Whether a row fits, and whether it is side by side unless something else is said.
+bool RowsMayBeSideBySide(const Kernel& conv);
+bool RowsAreSideBySide(const Kernel& conv);
+
 class ConvProduct {
  public:
-  // `conv` outlives it; of its settings, `layout` alone is looked at.
+  // `conv` outlives it; of its settings, `layout` and `window` alone are looked at.
   explicit ConvProduct(const Kernel& conv);
 
   // Of the family matmul, with the settings of the convolution: its operands that are multiplied are there to say

@@ -69,18 +69,33 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   return std::nullopt;
 }
 
-// cuDNN costs 2. Where it is, tiles are ahead of it in eighteen of twenty measured layers, with an end and without
-// (docs/measured/cuda_convolutions.md), but not where rows, columns and stages of a tile would be zeros more than
-// numbers (8 channels to 32: 4.39 ms, cuDNN's 3.21) and not where results are small (1.6 MB: 33.8 us, cuDNN's 28.7). Of
-// 16 bits cuDNN's sums are rounded before an end, which is refused, so that it is no choice there.
-constexpr std::int64_t kFewChannels = 16, kFewMade = 64, kFewestMade = 32, kLargeResult = 4 << 20;  // bytes
+// cuDNN costs 2. Where it is, tiles are ahead of it in 28 of 36 measured layers and networks
+// (docs/measured/cuda_convolutions.md). It is before them where a tile's rows or stages are zeros more than numbers:
+// f32 of 3 channels, or of 16 with a plain end (3.63 ms, cuDNN's 3.29), and 8 channels to 32 (4.18 ms, cuDNN's 2.81);
+// and where a result is small and has no end (1.6 MB: 33.8 us, cuDNN's 28.7).
+constexpr std::int64_t kFewChannels = 8, kSomeChannels = 32, kFewMade = 32, kSomeMade = 64,
+                       kSmallResult = 4 << 20;  // bytes
 std::optional<double> Cost(const Kernel& kernel) {
   const Convolution shape(kernel);
-  const bool few = shape.made < kFewestMade || (shape.channels < kFewChannels && shape.made < kFewMade);
-  const bool ends_apart = !IsPlainEnd(kernel) && !LibraryEndOf(kernel);
+  const bool plain = IsPlainEnd(kernel), floats = IsOfFloats(kernel);
   const std::int64_t bytes = ElementCount(kernel.result) * static_cast<std::int64_t>(Bytes(kernel.target_type));
-  const bool large = bytes >= kLargeResult || (ends_apart && !IsOfFloats(kernel));
-  return few ? 2.6 : large ? 1.9 : 2.2;
+  const bool few = shape.made < kFewMade || (shape.channels < kSomeChannels / 2 && shape.made < kSomeMade) ||
+                   (floats && shape.channels < (plain ? kSomeChannels : kFewChannels));
+  return few ? 2.6 : plain && bytes < kSmallResult ? 2.2 : 1.9;
+}
+
+std::vector<Setting> WindowValues(const Kernel& kernel) {
+  if (!RowsMayBeSideBySide(kernel)) return {Word(std::string(kPlaces))};
+  std::vector<Setting> values = {Word(std::string(kPlaces)), Word(std::string(kRows))};
+  if (RowsAreSideBySide(kernel)) std::swap(values[0], values[1]);
+  return values;
+}
+std::optional<std::string> CheckWindow(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckWord(value, {kPlaces, kRows})) return why;
+  if (std::get<std::string>(value.value) == kRows && !RowsMayBeSideBySide(kernel))
+    return "a row of one place, of groups, of a transposed convolution or of more than 256 bytes does not lie side by "
+           "side; try places";
+  return std::nullopt;
 }
 
 // In this order: a default may depend on those before it.
@@ -90,6 +105,9 @@ constexpr Knob kKnobs[] = {
      "how the result lies: channels_first, as PyTorch's; channels_last, where others read it so. x and w lie "
      "channels last, by copies where they do not",
      LayoutValues, CheckLayout, /*with_neighbours=*/true},
+    {kWindowKnob,
+     "how the window is gone through: places, one by one; rows, of which a copy of x has the channels side by side",
+     WindowValues, CheckWindow},
     OfProduct(kTensorTileKnob, Values<TensorTileValues>, Check<CheckTensorTile>),
     OfProduct(kTensorTurnsKnob, Values<TensorTurnsValues>, Check<CheckTensorTurns>),
     OfProduct(kTensorStagesKnob, Values<TensorStagesValues>, Check<CheckTensorStages>),

@@ -91,6 +91,14 @@ TEST_F(ConvBlocksTest, OperandsAreCopiedWhereTheyLieOtherwise) {
       "y = conv(x, w) by {padding: 2x1, stride: 2} with {path: tiles, tile: 64x64}",
       2e-3);
   ExpectBlocksSay(
+      "input x: f32[2, 3, 9, 30]\ninput w: f32[8, 3, 2, 11]\noutput y: f32[2, 8, 8, 6]\n"
+      "y = conv(x, w) by {padding: 0x1, stride: 1x4} with {path: tiles, precision: tf32, tile: 64x64}",
+      2e-3);
+  ExpectBlocksSay(
+      "input x: f16[2, 12, 5, 8]\ninput w: f16[16, 12, 3, 3]\noutput y: f16[2, 16, 5, 8]\n"
+      "y = conv(x, w) by {padding: 1} with {path: tiles, window: rows, tile: 64x64}",
+      1e-2);
+  ExpectBlocksSay(
       "input x: f16[2, 12, 5, 6]\ninput w: f16[12, 8, 3, 2]\noutput y: f16[2, 8, 5, 7]\n"
       "y = conv transposed(x, w) by {padding: 1x0} with {path: tiles, tile: 64x64}",
       2e-3);
@@ -110,6 +118,8 @@ constexpr std::string_view kPrograms[] = {
     "y = conv(x, w) by {padding: 1x0, stride: 1x2, extent: 16x9} with {path: tiles, split: 2} -> it * 2",
     "input x: f16[2, 24, 12, 10]\ninput w: f16[24, 16, 3, 3]\noutput y: f16[2, 16, 12, 10]\n"
     "y = conv transposed(x, w) by {padding: 1} with {path: tiles}",
+    "input x: f16[3, 16, 30, 30]\ninput w: f16[64, 16, 3, 3]\noutput y: f16[3, 64, 30, 30]\n"
+    "y = conv(x, w) by {padding: 1} with {path: tiles, window: rows} -> it * 2",
     "input x: f16[2, 24, 300]\ninput w: f16[16, 24, 5]\noutput y: f16[2, 16, 300]\n"
     "y = conv(x, w) by {padding: 4, dilation: 2} with {path: tiles}",
     "input x: bf16[2, 16, 6, 12, 9]\ninput w: bf16[32, 16, 3, 3, 3]\noutput y: bf16[2, 32, 6, 12, 9]\n"
@@ -182,6 +192,10 @@ TEST_F(ConvTilesTest, WhatItCannotMakeIsSaidInALine) {
             std::string::npos);
   EXPECT_NE(with("f16[2, 16, 9, 9]", "f16[16, 8, 1, 1]", "(x, w) by {groups: 2}", "f16[2, 16, 9, 9]")
                 .find("groups have a multiple of 16 channels"),
+            std::string::npos);
+  EXPECT_NE(Why("input x: f16[2, 64, 9, 9]\nparam w: f16[8, 64, 3, 3]\noutput y: f16[2, 8, 7, 7]\n"
+                "y = conv(x, w) with {path: tiles, window: rows}")
+                .find("does not lie side by side; try places"),
             std::string::npos);
   EXPECT_NE(
       with("f16[2, 8, 9, 900]", "f16[8, 8, 1, 300]", "(x, w)", "f16[2, 8, 9, 601]").find("the copy engine reaches"),

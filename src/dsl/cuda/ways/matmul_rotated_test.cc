@@ -174,8 +174,9 @@ TEST_F(RotatedOnDeviceTest, HeadsThatShareAAreOneProduct) {
       "input x: bf16[2, 1, 150, 40]\ninput w: bf16[5, 64, 40]\nview b = w: [5, 40, 64] strides [2560, 1, 40]\n"
       "input r: f32[5, 1, 64]\noutput y: bf16[2, 5, 150, 64]\noutput z: bf16[2, 150, 5, 64]\n"
       "y = matmul(x, b) with {{{}}} -> it + r\nz = matmul(x, b) by {{heads: 1}} with {{{}}}";
-  for (const char* settings : {"tile: 128x256, end: tiles", "tile: 64x128, end: lines", "tile: 64x64, split: 2",
-                               "precision: simt", "precision: dot"}) {
+  for (const char* settings :
+       {"precision: bf16, tile: 128x256, end: tiles", "precision: bf16, tile: 64x128, end: lines",
+        "precision: bf16, tile: 64x64, split: 2", "precision: simt", "precision: dot"}) {
     SCOPED_TRACE(settings);
     ExpectWhatItSays(fmt::format(fmt::runtime(text), settings, settings), 1e-2);
   }
