@@ -69,18 +69,19 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   return std::nullopt;
 }
 
-// cuDNN costs 2. Where it is, tiles are ahead of it in 28 of 36 measured layers and networks
-// (docs/measured/cuda_convolutions.md). It is before them where a tile's rows or stages are zeros more than numbers:
-// f32 of 3 channels, or of 16 with a plain end (3.63 ms, cuDNN's 3.29), and 8 channels to 32 (4.18 ms, cuDNN's 2.81);
-// and where a result is small and has no end (1.6 MB: 33.8 us, cuDNN's 28.7).
-constexpr std::int64_t kFewChannels = 8, kSomeChannels = 32, kFewMade = 32, kSomeMade = 64,
-                       kSmallResult = 4 << 20;  // bytes
+// cuDNN costs 2. Where it is, tiles are ahead of it in most measured layers and networks
+// (docs/measured/cuda_convolutions.md). It is before them where a tile's rows or stages are zeros more than numbers: 8
+// channels to 32 (4.18 ms, cuDNN's 2.81), rows of 3 places of 3 channels of f32 (2.07 ms, cuDNN's 1.85), 16 channels
+// without an end (3.63 ms, cuDNN's 3.29); and where a result is small and has no end (1.6 MB: 33.8 us, cuDNN's 28.7).
+constexpr std::int64_t kSomeChannels = 16, kFewMade = 32, kSomeMade = 64, kSmallResult = 4 << 20;  // bytes
 std::optional<double> Cost(const Kernel& kernel) {
   const Convolution shape(kernel);
-  const bool plain = IsPlainEnd(kernel), floats = IsOfFloats(kernel);
+  const bool plain = IsPlainEnd(kernel);
   const std::int64_t bytes = ElementCount(kernel.result) * static_cast<std::int64_t>(Bytes(kernel.target_type));
-  const bool few = shape.made < kFewMade || (shape.channels < kSomeChannels / 2 && shape.made < kSomeMade) ||
-                   (floats && shape.channels < (plain ? kSomeChannels : kFewChannels));
+  const bool few =
+      shape.made < kFewMade || (shape.channels < kSomeChannels && shape.made < kSomeMade) ||
+      (IsOfFloats(kernel) && (RowsAreSideBySide(kernel) ? shape.channels * shape.dims[2].window < kSomeChannels
+                                                        : plain && shape.channels <= kSomeChannels));
   return few ? 2.6 : plain && bytes < kSmallResult ? 2.2 : 1.9;
 }
 
