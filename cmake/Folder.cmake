@@ -1,9 +1,9 @@
-# hone_folder(<name> SEES <folders...> [LINK <targets...>] [TEST_LINK <targets...>])
+# hone_folder(<name> SEES <folders...> [LINK <targets...>] [TEST_LINK <targets...>] [TEST_COST <seconds>] [TEST_SHARDS <n>])
 #
 # src/<name> as the static library hone_<name>: all .cc files right in it but main.cc, *_test.cc files as the test program
 # <name>_test. SEES lists exactly the folders of src/ whose headers it may include; tests/layers.py keeps it so.
 function(hone_folder name)
-  cmake_parse_arguments(arg "" "" "SEES;LINK;TEST_LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "TEST_COST;TEST_SHARDS" "SEES;LINK;TEST_LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
   list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
@@ -24,10 +24,25 @@ function(hone_folder name)
       target_precompile_headers(${name}_test REUSE_FROM hone_gtest)
       target_compile_options(${name}_test PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # so that ccache knows what it was
     endif()
-    # Each folder's gtest results go to one file, so that ./dev test can count single tests.
-    add_test(NAME ${name} COMMAND ${name}_test --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml)
-    set_tests_properties(${name} PROPERTIES
-      ENVIRONMENT "HONE_SOURCE=${CMAKE_SOURCE_DIR};HONE_PROGRAM=${CMAKE_BINARY_DIR}/hone;${HONE_TEST_ENVIRONMENT}")
+    # Each test's gtest results go to one file, so that ./dev test can count single tests. What takes long is several, which run beside
+    # each other; the longest begin first, so that no processor ends alone.
+    set(shards 1)
+    if(arg_TEST_SHARDS)
+      set(shards ${arg_TEST_SHARDS})
+    endif()
+    math(EXPR last "${shards} - 1")
+    foreach(shard RANGE ${last})
+      set(test ${name})
+      if(shards GREATER 1)
+        set(test ${name}-${shard})
+      endif()
+      add_test(NAME ${test} COMMAND ${name}_test --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${test}.xml)
+      set_tests_properties(${test} PROPERTIES
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${shard};HONE_SOURCE=${CMAKE_SOURCE_DIR};HONE_PROGRAM=${CMAKE_BINARY_DIR}/hone;${HONE_TEST_ENVIRONMENT}")
+      if(arg_TEST_COST)
+        set_tests_properties(${test} PROPERTIES COST ${arg_TEST_COST})
+      endif()
+    endforeach()
   endif()
 endfunction()
 
