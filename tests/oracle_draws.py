@@ -393,6 +393,17 @@ def by(draw, *ops):
     return dict.fromkeys(ops, draw)
 
 
+def draw_trilinear(op, drawer):
+    rng = drawer.rng
+    sizes = [rng.randint(1, 3) for _ in range(rng.randint(2, 4))]
+    dims = range(len(sizes))
+    new = [set(rng.sample(dims, rng.randint(0, len(sizes) - 1))) for _ in range(3)]
+    new[0] -= new[1] & new[2]  # somebody has each dimension
+    made = {"i%d" % (i + 1): reals(drawer, *(sizes[d] for d in dims if d not in new[i])) for i in range(3)}
+    made.update(("expand%d" % (i + 1), sorted(new[i])) for i in range(3))
+    return made | {"sumdim": sorted(rng.sample(dims, rng.randint(1, len(sizes)))), "unroll_dim": rng.choice(dims)}
+
+
 DRAWN_WHOLE = {
     **by(draw_recurrent, "lstm", "gru", "rnn_tanh", "rnn_relu"),
     **by(draw_cell, "lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"),
@@ -426,5 +437,6 @@ DRAWN_WHOLE = {
     **by(draw_one_hot, "one_hot"),
     **by(draw_grid, "grid_sampler_2d"),
     **by(draw_scaled, "_scaled_mm"),
+    **by(draw_trilinear, "_trilinear"),
     **by(draw_eight_bits, "_int_mm", "_weight_int8pack_mm"),
 }
