@@ -42,7 +42,7 @@ def declarations():
     for path in tree.files("CMakeLists.txt"):
         text = (tree.ROOT / path).read_text()
         for match in DECLARATION.finditer(text):
-            keys = {"SEES": [], "LINK": [], "TEST_LINK": []}
+            keys = {"SEES": [], "LINK": [], "TEST_LINK": [], "TEST_COST": [], "TEST_SHARDS": []}
             words, key = match[2].split(), None
             for word in words:
                 if word in keys:
