@@ -389,10 +389,6 @@ def draw_eight_bits(op, drawer):
     return {"self": reals(drawer, rows, depth).float(), "mat2": bytes_of(columns, depth), "scales": reals(drawer, columns).float()}
 
 
-def by(draw, *ops):
-    return dict.fromkeys(ops, draw)
-
-
 def draw_trilinear(op, drawer):
     rng = drawer.rng
     sizes = [rng.randint(1, 3) for _ in range(rng.randint(2, 4))]
@@ -402,6 +398,10 @@ def draw_trilinear(op, drawer):
     made = {"i%d" % (i + 1): reals(drawer, *(sizes[d] for d in dims if d not in new[i])) for i in range(3)}
     made.update(("expand%d" % (i + 1), sorted(new[i])) for i in range(3))
     return made | {"sumdim": sorted(rng.sample(dims, rng.randint(1, len(sizes)))), "unroll_dim": rng.choice(dims)}
+
+
+def by(draw, *ops):
+    return dict.fromkeys(ops, draw)
 
 
 DRAWN_WHOLE = {

@@ -8,7 +8,6 @@ HONE_OP(_trilinear, "i1 * i2 * i3 with new dimensions at expand1, expand2 and ex
   const Operand operands[] = {call.Tensor("i1"), call.Tensor("i2"), call.Tensor("i3")};
   const std::vector<std::int64_t> expands[] = {call.Ints("expand1"), call.Ints("expand2"), call.Ints("expand3")};
   const int rank = operands[0].rank() + static_cast<int>(expands[0].size());
-  const std::vector<int> sums = call.Dims("sumdim", rank);
   // Which dimension of an operand each of all is, none where it is new.
   std::vector<int> own[3];
   Shape all(static_cast<std::size_t>(rank), 1);
@@ -29,8 +28,7 @@ HONE_OP(_trilinear, "i1 * i2 * i3 with new dimensions at expand1, expand2 and ex
   Shape shape;
   std::vector<std::int64_t> over;
   std::vector<bool> summed(static_cast<std::size_t>(rank), false);
-  if (call.Has("sumdim") && !call.Ints("sumdim").empty())
-    for (const int d : sums) summed[static_cast<std::size_t>(d)] = true;
+  for (const std::int64_t d : call.Ints("sumdim")) summed[static_cast<std::size_t>(call.WrapDim(d, rank))] = true;
   for (std::size_t d = 0; d < all.size(); ++d) (summed[d] ? over : shape).push_back(all[d]);
   call.Output(shape, call.CommonType({"i1", "i2", "i3"}), [&](Indices at) {
     const auto term = [&](Indices k) {

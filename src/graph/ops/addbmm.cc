@@ -1,4 +1,5 @@
 #include "graph/op.h"
+#include "graph/scaled_sum.h"
 
 namespace hone::op_addbmm {
 
@@ -8,14 +9,10 @@ HONE_OP(addbmm, "beta * self + alpha * the sum over all batches of batch1 @ batc
   if (a.rank() != 3 || b.rank() != 3 || a.dim(0) != b.dim(0) || a.dim(2) != b.dim(1))
     call.Fail("needs batches of matrices [n, m, k] and [n, k, p]");
   if (c.rank() > 2) call.Fail("self has to broadcast to the product");
-  const ScalarType type = ScalarTypeOf(a.dtype());
   call.Output({a.dim(1), b.dim(2)}, a.dtype(), [&](Indices at) {
-    Expr product = Fold(ReduceOp::kSum, std::vector<std::int64_t>{a.dim(0), a.dim(2)},
-                        [&](Indices k) { return a({k[0], at[0], k[1]}) * b({k[0], k[1], at[1]}); });
-    if (alpha != 1) product = product * Cast(Expr(alpha), type);
-    if (beta == 0) return product;
-    const Expr added = c.Broadcast(at);
-    return product + (beta == 1 ? added : added * Cast(Expr(beta), type));
+    const Expr product = Fold(ReduceOp::kSum, std::vector<std::int64_t>{a.dim(0), a.dim(2)},
+                              [&](Indices k) { return a({k[0], at[0], k[1]}) * b({k[0], k[1], at[1]}); });
+    return ScaledSum(product, alpha, c.Broadcast(at), beta, ScalarTypeOf(a.dtype()));
   });
 }
 

@@ -1,4 +1,5 @@
 #include "graph/op.h"
+#include "graph/scaled_sum.h"
 
 namespace hone::op_addmm {
 
@@ -12,10 +13,7 @@ HONE_OP(addmm, "beta * self + alpha * mat1 @ mat2; an alpha or beta of 0 leaves 
                         [&](Indices k) { return a({at[0], k[0]}) * b({k[0], at[1]}); });
     const ScalarType type = ScalarTypeOf(a.dtype());
     if (alpha == 0) product = Cast(0, type);
-    if (alpha != 0 && alpha != 1) product = product * Cast(Expr(alpha), type);
-    if (beta == 0) return product;
-    const Expr added = c.Broadcast(at);
-    return product + (beta == 1 ? added : added * Cast(Expr(beta), type));
+    return ScaledSum(product, alpha == 0 ? 1 : alpha, c.Broadcast(at), beta, type);
   });
 }
 

@@ -1,4 +1,5 @@
 #include "graph/op.h"
+#include "graph/scaled_sum.h"
 
 namespace hone::op_baddbmm {
 
@@ -9,12 +10,9 @@ HONE_OP(baddbmm, "beta * self + alpha * batch1 @ batch2") {
     call.Fail("needs batches of matrices [n, m, k] and [n, k, p]");
   if (c.rank() > 3) call.Fail("self has to broadcast to the product");
   call.Output({a.dim(0), a.dim(1), b.dim(2)}, call.Type("out_dtype", a.dtype()), [&](Indices at) {
-    Expr product = Fold(ReduceOp::kSum, std::vector<std::int64_t>{a.dim(2)},
-                        [&](Indices k) { return a({at[0], at[1], k[0]}) * b({at[0], k[0], at[2]}); });
-    if (alpha != 1) product = product * Cast(Expr(alpha), ScalarTypeOf(a.dtype()));
-    if (beta == 0) return product;
-    const Expr added = c.Broadcast(at);
-    return product + (beta == 1 ? added : added * Cast(Expr(beta), ScalarTypeOf(a.dtype())));
+    const Expr product = Fold(ReduceOp::kSum, std::vector<std::int64_t>{a.dim(2)},
+                              [&](Indices k) { return a({at[0], at[1], k[0]}) * b({at[0], k[0], at[2]}); });
+    return ScaledSum(product, alpha, c.Broadcast(at), beta, ScalarTypeOf(a.dtype()));
   });
 }
 
