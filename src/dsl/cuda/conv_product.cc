@@ -33,9 +33,10 @@ bool GoesByRows(const Kernel& conv) {
   if (conv.settings.contains(std::string(kWindowKnob))) return WordSetting(conv, std::string(kWindowKnob)) == kRows;
   return RowsAreSideBySide(conv);
 }
-// The convolution as it is multiplied.
-Convolution ShapeOf(const Kernel& conv) {
+// The convolution as product `number` multiplies it.
+Convolution ShapeOf(const Kernel& conv, std::int64_t number) {
   Convolution shape(conv);
+  if (LeavesApart(conv)) return ConvPhase(conv, number).Shape();
   if (!GoesByRows(conv)) return shape;
   WindowDim& row = shape.dims[2];
   shape.channels *= row.window;
@@ -76,6 +77,20 @@ std::optional<std::int64_t> PixelStride(const Kernel& conv, std::size_t operand)
 
 bool PixelsAreRows(const Kernel& conv) { return MakesChannelsLast(conv); }
 
+std::optional<std::string> WhyNoWalk(const Convolution& shape, std::size_t spatial) {
+  const PixelWalk walk = WalkOf(shape, spatial);
+  const std::int64_t least = LeastPixelCorner(spatial);
+  for (std::size_t d = 0; d < spatial; ++d) {
+    const WindowDim& dim = shape.dims[3 - spatial + d];
+    if (dim.stride > kMostPixelStride) return fmt::format("strides are {} at most", kMostPixelStride);
+    if (std::min(walk.lower[d], walk.upper[d]) < least || std::max(walk.lower[d], walk.upper[d]) >= -least ||
+        dim.Reach() > -2 * least)
+      return fmt::format("the copy engine reaches {} pixels beyond an image at most, and windows are as many twice",
+                         -least);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool RowsMayBeSideBySide(const Kernel& conv) {
@@ -96,24 +111,17 @@ std::optional<std::string> WhyNoConvProduct(const Kernel& conv) {
   const DType type = InputType(conv, 0);
   if (type != InputType(conv, 1) || (!IsHalf(type) && type != DType::kF32) || conv.compute == DType::kF64)
     return "the tensor cores multiply operands that are both f16, both bf16 or both f32";
-  const Convolution shape = ShapeOf(conv);
+  if (LeavesApart(conv)) {
+    if (auto why = WhyNotApart(conv)) return why;
+  }
+  const Convolution shape = ShapeOf(conv, 0);
   const std::size_t spatial = SpatialOf(conv);
   const std::int64_t step = kStepBytes / ElementBytes(conv), depth = kStageBytes / ElementBytes(conv);
   if (shape.made < kFewestMade) return fmt::format("a group has fewer than {} outputs", kFewestMade);
-  if (shape.groups > 1 &&
-      (shape.transposed || shape.channels % step != 0 || (shape.channels > depth && shape.channels % depth != 0)))
-    return fmt::format("groups have a multiple of {} channels up to {}, or of {}, and are not transposed", step, depth,
-                       depth);
-  const PixelWalk walk = WalkOf(shape, spatial);
-  const std::int64_t least = LeastPixelCorner(spatial);
-  for (std::size_t d = 0; d < spatial; ++d) {
-    const WindowDim& dim = shape.dims[3 - spatial + d];
-    if (shape.transposed && dim.stride > 1) return "a transposed one has gaps where its stride is not 1";
-    if (dim.stride > kMostPixelStride) return fmt::format("strides are {} at most", kMostPixelStride);
-    if (std::min(walk.lower[d], walk.upper[d]) < least || std::max(walk.lower[d], walk.upper[d]) >= -least ||
-        dim.Reach() > -2 * least)
-      return fmt::format("the copy engine reaches {} pixels beyond an image at most, and windows are as many twice",
-                         -least);
+  if (shape.groups > 1 && (shape.channels % step != 0 || (shape.channels > depth && shape.channels % depth != 0)))
+    return fmt::format("groups have a multiple of {} channels up to {}, or of {}", step, depth, depth);
+  for (std::int64_t number = 0; number < ConvProductsOf(conv); ++number) {
+    if (auto why = WhyNoWalk(ShapeOf(conv, number), spatial)) return why;
   }
   for (const int operand : OperandsOf({conv.epilogue})) {
     if (!PixelStride(conv, static_cast<std::size_t>(operand)))
@@ -122,13 +130,14 @@ std::optional<std::string> WhyNoConvProduct(const Kernel& conv) {
   return std::nullopt;
 }
 
-ConvProduct::ConvProduct(const Kernel& conv)
+ConvProduct::ConvProduct(const Kernel& conv, std::int64_t number)
     : conv_(conv),
-      shape_(ShapeOf(conv)),
+      shape_(ShapeOf(conv, number)),
       spatial_(SpatialOf(conv)),
       pixels_are_rows_(PixelsAreRows(conv)),
       depth_(kStageBytes / ElementBytes(conv)),
       place_stages_((shape_.channels + depth_ - 1) / depth_) {
+  if (LeavesApart(conv)) phase_.emplace(conv, number);
   const std::int64_t pixels = shape_.Pixels(), k = shape_.Taps() * place_stages_ * depth_;
   Kernel& to = product_;
   to.family = FindFamily("matmul");
@@ -151,7 +160,8 @@ ConvProduct::ConvProduct(const Kernel& conv)
     const auto o = static_cast<std::size_t>(operand);
     const auto& strides = conv.operands[o].strides;
     auto& mine = to.operands[o].strides;
-    mine = {strides[0], strides[1] * shape_.made, strides[1], PixelStride(conv, o).value_or(0), 0};
+    const std::int64_t of_group = shape_.made / (phase_ ? phase_->OutputsOfOne() : 1);
+    mine = {strides[0], strides[1] * of_group, strides[1], PixelStride(conv, o).value_or(0), 0};
     if (pixels_are_rows_) std::swap(mine[2], mine[3]);
   }
   const std::vector<Expr> place(to.space.begin(), to.space.end());
@@ -203,7 +213,9 @@ TensorMapArgument ConvProduct::Map(const KernelProgram& program, int input, std:
     place = stride(2 + d);
     break;
   }
-  map.shape = {1, shape_.Taps(), role.shape[0], role.channels};
+  std::int64_t places = 1;
+  for (std::size_t d = 0; d < spatial_; ++d) places *= role.shape[2 + d];
+  map.shape = {1, places, role.shape[0], role.channels};
   map.strides = {place, place, stride(0), 1};
   map.box = {1, 1, lines, depth_};
   return map;
@@ -247,8 +259,11 @@ std::string ConvProduct::Copy(int input, const std::string& to, const std::strin
                               int blocks) const {
   const std::string all = blocks == 0 ? "" : "ToAll", whom = blocks == 0 ? "" : fmt::format(", {}", blocks);
   if (!IsPixels(input)) {
-    return fmt::format("CopyBox{}({}, &{}, channel, {}{}{}, place, 0, barrier{});", all, to, map,
-                       input == 0 ? "m0" : "n0", share, Group(fmt::format("{}", shape_.made)), whom);
+    const std::string row =
+        fmt::format("{}{}{}{}", input == 0 ? "m0" : "n0", share, Group(fmt::format("{}", shape_.made)),
+                    phase_ ? fmt::format(" + {}", phase_->FirstWeight()) : "");
+    return fmt::format("CopyBox{}({}, &{}, channel, {}, {}, 0, barrier{});", all, to, map, row,
+                       phase_ ? phase_->WeightPlace() : "place", whom);
   }
   std::string places, offsets;
   std::int64_t inside = 1;
@@ -267,7 +282,7 @@ std::string ConvProduct::Copy(int input, const std::string& to, const std::strin
 
 bool LiesForTiles(const Kernel& conv, int input) {
   const TileCopy role = TileCopyOf(conv, input);
-  if (role.backwards || role.rows) return false;
+  if (role.backwards || role.phases || role.rows) return false;
   const KernelOperand& operand = InputOperand(conv, static_cast<std::size_t>(input));
   const std::int64_t whole = Aligned(conv);
   const auto extent = [&](std::size_t d) { return conv.space[role.dims[d]].extent; };
@@ -292,10 +307,14 @@ TileCopy TileCopyOf(const Kernel& conv, int input) {
   if (input == 1 && conv.variant == "transposed") {
     std::swap(copy.dims[0], copy.dims[1]);
     std::swap(copy.of[0], copy.of[1]);
-    copy.backwards = true;
+    (LeavesApart(conv) ? copy.phases : copy.backwards) = true;
   }
   copy.shape = copy.of;
   copy.channels = copy.of[1];
+  if (copy.phases) {
+    copy.shape = ConvPhase(conv, 0).Weights(SpatialOf(conv));
+    copy.channels = copy.shape[1];
+  }
   if (GoesByRows(conv)) {
     const Convolution shape(conv);
     copy.rows = true;
@@ -312,7 +331,7 @@ Expr ElementOf(const Kernel& conv, int input, const TileCopy& copy, const std::v
   Expr& channel = from.back();
   Expr there;
   const auto within = [&](Expr condition) { there = there ? And(there, std::move(condition)) : std::move(condition); };
-  if (copy.channels != copy.shape[1]) within(Less(channel, copy.channels));
+  if (copy.channels != copy.shape[1]) within(Less(channel, copy.channels));  // of a group
   if (copy.rows) {
     const WindowDim row = Convolution(conv).dims[2];
     const Expr tap = Apply(BinaryOp::kFloorDiv, channel, copy.of[1]);
@@ -324,6 +343,7 @@ Expr ElementOf(const Kernel& conv, int input, const TileCopy& copy, const std::v
     }
   }
   for (std::size_t d = 1; copy.backwards && d <= x; ++d) from[d] = Expr(copy.of[d + 1] - 1) - from[d];
+  if (copy.phases) ConvPhase(conv, 0).FindWeight(from, within);
   const Expr load = Load(0, from, ScalarType::kReal);
   return there ? Select(there, load, 0.0) : load;
 }

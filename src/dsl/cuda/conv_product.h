@@ -6,6 +6,8 @@
 //   channels first   A: weights; B: pixels of an image. The result, [N, groups, O / groups, pixels], is PyTorch's.
 //   channels last    A: pixels of all images; B: weights. The result is [N, pixels, O].
 //
+// A transposed convolution with gaps or groups is several products, whose results lie apart (conv_phases.h).
+//
 // Both operands lie with their channels last (channels_last.h), at multiples of 16 bytes. Channels beyond the last of a
 // place are zeros that the copy engine makes.
 #pragma once
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "candidate/plan.h"
+#include "dsl/cuda/conv_phases.h"
 #include "dsl/cuda/matmul_text.h"
 #include "dsl/cuda/tensor_settings.h"
 #include "dsl/cuda/writer.h"
@@ -38,7 +41,8 @@ bool RowsAreSideBySide(const Kernel& conv);
 class ConvProduct {
  public:
   // `conv` outlives it; of its settings, `layout` and `window` alone are looked at.
-  explicit ConvProduct(const Kernel& conv);
+  // `number`: below ConvProductsOf.
+  explicit ConvProduct(const Kernel& conv, std::int64_t number = 0);
 
   // Of the family matmul, with the settings of the convolution: its operands that are multiplied are there to say
   // which shape and type they have.
@@ -51,6 +55,8 @@ class ConvProduct {
   void OpenTile(DeviceWriter& out, const MatmulText& text, const std::vector<std::string>& batches,
                 const TensorSettings& settings) const;
   void OpenStage(DeviceWriter& out) const;
+  // Of a transposed one whose results lie apart, else null.
+  const ConvPhase* phase() const { return phase_ ? &*phase_ : nullptr; }
   // The copy of an operand's tile to shared memory at `to`; `share`: what is added to its first line, "" or " + ..";
   // `blocks`: to which of the cluster, 0 = the own one.
   std::string Copy(int input, const std::string& to, const std::string& map, const std::string& share,
@@ -61,6 +67,7 @@ class ConvProduct {
   std::string Group(const std::string& times) const;
 
   const Kernel& conv_;
+  std::optional<ConvPhase> phase_;
   Convolution shape_;
   std::size_t spatial_;
   bool pixels_are_rows_;
@@ -76,6 +83,7 @@ struct TileCopy {
   Shape of, shape;                // what is copied along each, and as what: channels are rounded up
   std::int64_t channels = 1;      // those that are there
   bool backwards = false;         // along the window: weights of a transposed convolution
+  bool phases = false;            // those of all phases of one whose results lie apart
   bool rows = false;              // channels of a row of the window are side by side
 };
 TileCopy TileCopyOf(const Kernel& conv, int input);

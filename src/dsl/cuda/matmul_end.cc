@@ -47,8 +47,13 @@ class LinesEnd {
     const DType target = tile_.program.buffers[static_cast<std::size_t>(tile_.kernel.target)].dtype;
     const bool whole = SumsAreWhole(tile_.settings);
     const std::string type = splits ? (whole ? "int" : "float") : DeviceType(target);
-    const std::int64_t columns = LineColumns(products), vector = text_.shape.row % 4 == 0 ? 4 : 1,
-                       lanes = columns / vector, at_a_time = 32 / lanes, rows = 16 / at_a_time;
+    // A thread's: neighbours of a row, or what neighbouring rows have in a column where that lies side by side.
+    const std::int64_t columns = LineColumns(products), below_each_other = tile_.apart ? tile_.apart->SideBySide() : 1,
+                       vector = tile_.apart                ? below_each_other
+                                : text_.shape.row % 4 == 0 ? 4
+                                                           : 1,
+                       lanes = columns * below_each_other / vector, at_a_time = 32 / lanes,
+                       rows = 16 / at_a_time / below_each_other;
     out_.Unroll();
     out_.Open(fmt::format("for (int part_n = 0; part_n < {}; ++part_n)", tile_.settings.tile_n / columns));
     out_.Unroll();
@@ -71,10 +76,12 @@ class LinesEnd {
     }
     out_.Close();
     out_.Line("__syncwarp();");
-    out_.Line(fmt::format("const {} n = n0 + part_n * {} + thread % {} * {};", index, columns, lanes, vector));
+    out_.Line(fmt::format("const {} n = n0 + part_n * {} + thread % {} * {};", index, columns, lanes,
+                          vector / below_each_other));
+    if (tile_.apart) tile_.apart->OpenColumn(out_, text_, tile_.batches);
     out_.Line(OperationsPerElement(tile_.kernel.epilogue) > kLongChain ? "#pragma unroll 1" : "#pragma unroll");
     out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", rows));
-    out_.Line(fmt::format("const int below = i * {} + thread % 32 / {};", at_a_time, lanes));
+    out_.Line(fmt::format("const int below = (i * {} + thread % 32 / {}) * {};", at_a_time, lanes, below_each_other));
     out_.Line(fmt::format("const {} m = row0 + below;", index));
     std::string guard;
     if (!tile_.rows_end.empty())
@@ -82,15 +89,17 @@ class LinesEnd {
     else if (m % (tile_.settings.tile_m * tile_.settings.cluster) != 0)
       guard = fmt::format("m < {}", m);
     if (n % tile_.settings.tile_n != 0) guard += fmt::format("{}n < {}", guard.empty() ? "" : " && ", n);
+    const std::string there = tile_.apart ? tile_.apart->IsThere("m") : "";
+    if (!there.empty()) guard += (guard.empty() ? "" : " && ") + there;
     out_.Open(guard.empty() ? "" : fmt::format("if ({})", guard));
-    for (std::int64_t p = 0; p < products; ++p) Read(p, columns, vector, lanes);
+    for (std::int64_t p = 0; p < products; ++p) Read(p, columns, vector, lanes, below_each_other);
     out_.Line(fmt::format("{} made;", PackType(out_, type, vector)));
     out_.Unroll();
     out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", vector));
     if (splits) {
       out_.Line(whole ? "made.at[e] = __float_as_int(its[e]);" : "made.at[e] = its[e];");
     } else {
-      out_.Line(fmt::format("const {} at_n = n + e;", index));
+      out_.Line(fmt::format("const {} at_n = n{};", index, below_each_other == 1 ? " + e" : ""));
       std::vector<std::string> its;
       for (std::int64_t p = 0; p < products; ++p) {
         its.push_back(Numbered("it", p));
@@ -98,14 +107,16 @@ class LinesEnd {
         out_.Line(whole ? fmt::format("const long {} = __float_as_int({}[e]);", its.back(), its_text)
                         : fmt::format("const float {} = {}[e];", its.back(), its_text));
       }
-      out_.Line(fmt::format("made.at[e] = {};", text_.Result(tile_.batches, "m", "at_n", its)));
+      out_.Line(fmt::format("made.at[e] = {};",
+                            text_.Result(tile_.batches, tile_.apart ? tile_.apart->OutputOf("m") : "m", "at_n", its)));
     }
     out_.Close();
-    const std::string to = splits ? fmt::format("{}[((static_cast<long>(part) * {} + batch) * {} + m) * {} + n]",
-                                                tile_.partial, text_.Batches(), m, n)
-                                  : text_.Target(tile_.batches, "m", "n");
+    const std::string to = splits        ? fmt::format("{}[((static_cast<long>(part) * {} + batch) * {} + m) * {} + n]",
+                                                       tile_.partial, text_.Batches(), m, n)
+                           : tile_.apart ? tile_.apart->Target(out_, tile_.batches, "m")
+                                         : text_.Target(tile_.batches, "m", "n");
     const std::int64_t bytes = text_.ResultBatches() * m * n * static_cast<std::int64_t>(Bytes(target));
-    if (type == "float" && vector == 4 && bytes >= kStreamed) {
+    if (type == "float" && vector == 4 && !tile_.apart && bytes >= kStreamed) {
       out_.Line(fmt::format("__stcs(reinterpret_cast<float4*>(&{}), *reinterpret_cast<float4*>(&made));", to));
     } else {
       out_.Line(fmt::format("*reinterpret_cast<Pack<{}, {}>*>(&{}) = made;", type, vector, to));
@@ -120,10 +131,17 @@ class LinesEnd {
   static std::string Numbered(std::string_view name, std::int64_t product) {
     return product == 0 ? std::string(name) : fmt::format("{}_{}", name, product + 1);
   }
-  void Read(std::int64_t product, std::int64_t columns, std::int64_t vector, std::int64_t lanes) {
+  void Read(std::int64_t product, std::int64_t columns, std::int64_t vector, std::int64_t lanes,
+            std::int64_t below_each_other) {
     const std::string its = Numbered("its", product);
     const std::string from = product == 0 ? "" : fmt::format(" + {}", product * columns);
-    if (vector == 4) {
+    if (below_each_other > 1) {
+      std::string values;
+      for (std::int64_t e = 0; e < vector; ++e)
+        values += fmt::format("{}mine[(below + {}) * {} + thread % {}{}]", e == 0 ? "" : ", ", e, kEndLineStride, lanes,
+                              from);
+      out_.Line(fmt::format("const float {}[{}] = {{{}}};", its, vector, values));
+    } else if (vector == 4) {
       const std::string four = Numbered("four", product);
       out_.Line(
           fmt::format("const float4 {} = *reinterpret_cast<const float4*>(mine + below * {} + thread % {} * 4{});",

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/cuda/conv_phases.h"
 #include "dsl/cuda/matmul_text.h"
 #include "dsl/cuda/tensor_settings.h"
 #include "dsl/cuda/writer.h"
@@ -27,6 +28,7 @@ struct TensorTile {
   // Where K is split: memory [part, batch, m, n] that the sums go to as they are, without the chain. Where rows are
   // folded: what RowParts gave.
   std::string partial = {};
+  const ConvPhase* apart = nullptr;  // whose results lie apart in the target
 };
 
 // Why a result of this kind cannot leave in tiles, or nothing.

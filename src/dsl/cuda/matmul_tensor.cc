@@ -504,7 +504,8 @@ class TensorEmitter {
             .sums = sums,
             .batches = batches,
             .rows_end = Grouped() ? "m_end" : "",
-            .partial = partial_};
+            .partial = partial_,
+            .apart = conv_ ? conv_->phase() : nullptr};
   }
 
   // A consumer whose turn it is not goes on behind the tile's stages.

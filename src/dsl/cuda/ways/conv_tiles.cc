@@ -19,13 +19,14 @@ namespace {
 constexpr std::string_view kLeavesKnob = "leaves";
 
 // The settings of products are the convolution's; `end` is another thing for the library.
-Kernel ProductOf(const Kernel& kernel) {
-  Kernel product = ConvProduct(kernel).kernel();
+Kernel ProductOf(const Kernel& kernel, const ConvProduct& conv) {
+  Kernel product = conv.kernel();
   product.settings.erase("end");
   if (const auto leaves = kernel.settings.find(std::string(kLeavesKnob)); leaves != kernel.settings.end())
     product.settings["end"] = leaves->second;
   return product;
 }
+Kernel ProductOf(const Kernel& kernel) { return ProductOf(kernel, ConvProduct(kernel)); }
 template <std::vector<Setting> (*VALUES)(const Kernel&)>
 std::vector<Setting> Values(const Kernel& kernel) {
   return VALUES(ProductOf(kernel));
@@ -50,13 +51,15 @@ std::optional<std::string> CheckPrecision(const Kernel&, const Setting& value) {
 
 std::vector<Setting> LayoutValues(const Kernel& kernel) {
   const Setting first = Word(std::string(kChannelsFirst));
-  if (Convolution(kernel).groups > 1) return {first};
+  if (Convolution(kernel).groups > 1 || LeavesApart(kernel)) return {first};
   return {first, Word(std::string(kChannelsLast))};
 }
 std::optional<std::string> CheckLayout(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckWord(value, {kChannelsFirst, kChannelsLast})) return why;
   if (std::get<std::string>(value.value) == kChannelsLast && Convolution(kernel).groups > 1)
     return "channels of several groups do not lie side by side; try channels_first";
+  if (std::get<std::string>(value.value) == kChannelsLast && LeavesApart(kernel))
+    return "phases of a transposed one do not lie side by side; try channels_first";
   return std::nullopt;
 }
 
@@ -69,15 +72,17 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   return std::nullopt;
 }
 
-// cuDNN costs 2. Where it is, tiles are ahead of it in most measured layers and networks
-// (docs/measured/cuda_convolutions.md). It is before them where a tile's rows or stages are zeros more than numbers: 8
-// channels to 32 (4.18 ms, cuDNN's 2.81), rows of 3 places of 3 channels of f32 (2.07 ms, cuDNN's 1.85), 16 channels
-// without an end (3.63 ms, cuDNN's 3.29); and where a result is small and has no end (1.6 MB: 33.8 us, cuDNN's 28.7).
+// cuDNN costs 2. Where it is, tiles are ahead of it in most measured layers and networks, and in 41 of 43 transposed
+// convolutions, by 1.3 to 23 times (docs/measured/cuda_convolutions.md). It is before them where a tile's rows or
+// stages are zeros more than numbers: 8 channels to 32 (4.18 ms, cuDNN's 2.81), rows of 3 places of 3 channels of f32
+// (2.07 ms, cuDNN's 1.85), 16 channels without an end (3.63 ms, cuDNN's 3.29); and where a result is small and has no
+// end (1.6 MB: 33.8 us, cuDNN's 28.7).
 constexpr std::int64_t kSomeChannels = 16, kFewMade = 32, kSomeMade = 64, kSmallResult = 4 << 20;  // bytes
 std::optional<double> Cost(const Kernel& kernel) {
   const Convolution shape(kernel);
   const bool plain = IsPlainEnd(kernel);
   const std::int64_t bytes = ElementCount(kernel.result) * static_cast<std::int64_t>(Bytes(kernel.target_type));
+  if (shape.transposed) return 1.9;
   const bool few =
       shape.made < kFewMade || (shape.channels < kSomeChannels && shape.made < kSomeMade) ||
       (IsOfFloats(kernel) && (RowsAreSideBySide(kernel) ? shape.channels * shape.dims[2].window < kSomeChannels
@@ -99,6 +104,20 @@ std::optional<std::string> CheckWindow(const Kernel& kernel, const Setting& valu
   return std::nullopt;
 }
 
+// Results that lie apart are written one by one, by who has made all of their sum.
+std::vector<Setting> SplitValues(const Kernel& kernel) {
+  return LeavesApart(kernel) ? std::vector{Whole(1)} : Values<TensorSplitValues>(kernel);
+}
+std::optional<std::string> CheckSplit(const Kernel& kernel, const Setting& value) {
+  return LeavesApart(kernel) ? CheckRange(value, 1, 1) : Check<CheckTensorSplit>(kernel, value);
+}
+std::vector<Setting> LeavesValues(const Kernel& kernel) {
+  return LeavesApart(kernel) ? std::vector{Word("lines")} : Values<TensorEndValues>(kernel);
+}
+std::optional<std::string> CheckLeaves(const Kernel& kernel, const Setting& value) {
+  return LeavesApart(kernel) ? CheckWord(value, {"lines"}) : Check<CheckTensorEnd>(kernel, value);
+}
+
 // In this order: a default may depend on those before it.
 constexpr Knob kKnobs[] = {
     {"precision", "tf32: what products of f32 are made in", PrecisionValues, CheckPrecision},
@@ -113,13 +132,15 @@ constexpr Knob kKnobs[] = {
     OfProduct(kTensorTurnsKnob, Values<TensorTurnsValues>, Check<CheckTensorTurns>),
     OfProduct(kTensorStagesKnob, Values<TensorStagesValues>, Check<CheckTensorStages>),
     OfProduct(kTensorClusterKnob, Values<TensorClusterValues>, Check<CheckTensorCluster>),
-    OfProduct(kTensorSplitKnob, Values<TensorSplitValues>, Check<CheckTensorSplit>),
-    {kLeavesKnob, kTensorEndKnob.doc, Values<TensorEndValues>, Check<CheckTensorEnd>},
+    OfProduct(kTensorSplitKnob, SplitValues, CheckSplit),
+    {kLeavesKnob, kTensorEndKnob.doc, LeavesValues, CheckLeaves},
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  const ConvProduct conv(kernel);
-  EmitTensorProduct(program, ProductOf(kernel), out, &conv);
+  for (std::int64_t number = 0; number < ConvProductsOf(kernel); ++number) {
+    const ConvProduct conv(kernel, number);
+    EmitTensorProduct(program, ProductOf(kernel, conv), out, &conv);
+  }
 }
 
 }  // namespace

@@ -104,6 +104,37 @@ TEST_F(ConvBlocksTest, OperandsAreCopiedWhereTheyLieOtherwise) {
       2e-3);
 }
 
+// Phases of a transposed one: each product leaves at places that lie apart; dilations at which some phases see nothing,
+// more outputs than phases divide, groups, and one to three dimensions.
+TEST_F(ConvBlocksTest, TransposedOnesWithGapsAreAProductForEachPhase) {
+  ExpectBlocksSay(
+      "input x: f16[2, 12, 5, 6]\ninput w: f16[12, 8, 3, 3]\ninput b: f16[8]\noutput y: f16[2, 8, 10, 12]\n"
+      "view c = b: [8, 1, 1] strides [1, 0, 0]\n"
+      "y = conv transposed(x, w) by {padding: 1, stride: 2, output_padding: 1} with {path: tiles, tile: 64x64} -> it * "
+      "2 + c",
+      2e-3);
+  ExpectBlocksSay(
+      "input x: f32[2, 3, 9]\ninput w: f32[3, 16, 5]\noutput y: f32[2, 16, 29]\n"
+      "y = conv transposed(x, w) by {stride: 3} with {path: tiles, precision: tf32, tile: 64x64}",
+      2e-3);
+  ExpectBlocksSay(
+      "input x: f16[1, 16, 7]\ninput w: f16[16, 8, 6]\noutput y: f16[1, 8, 28]\n"
+      "y = conv transposed(x, w) by {padding: 1, stride: 4} with {path: tiles, tile: 64x64}",
+      2e-3);
+  ExpectBlocksSay(
+      "input x: f16[2, 16, 4, 3]\ninput w: f16[16, 8, 3, 3]\noutput y: f16[2, 8, 9, 7]\n"
+      "y = conv transposed(x, w) by {padding: 1, stride: 2, dilation: 2} with {path: tiles, tile: 64x64}",
+      2e-3);
+  ExpectBlocksSay(
+      "input x: f16[2, 32, 3, 4]\ninput w: f16[32, 8, 3, 5]\noutput y: f16[2, 16, 5, 12]\n"
+      "y = conv transposed(x, w) by {padding: 1x1, stride: 2x3, groups: 2} with {path: tiles, tile: 64x64}",
+      2e-3);
+  ExpectBlocksSay(
+      "input x: f16[2, 16, 3, 4, 3]\ninput w: f16[16, 8, 3, 3, 4]\noutput y: f16[2, 8, 6, 8, 6]\n"
+      "y = conv transposed(x, w) by {padding: 1, stride: 2, output_padding: 1x1x0} with {path: tiles, tile: 64x64}",
+      2e-3);
+}
+
 // As they come: images and weights are copied.
 constexpr std::string_view kPrograms[] = {
     "input x: bf16[4, 64, 28, 28]\ninput w: bf16[128, 64, 3, 3]\ninput b: bf16[128]\noutput y: bf16[4, 128, 28, 28]\n"
@@ -118,6 +149,11 @@ constexpr std::string_view kPrograms[] = {
     "y = conv(x, w) by {padding: 1x0, stride: 1x2, extent: 16x9} with {path: tiles, split: 2} -> it * 2",
     "input x: f16[2, 24, 12, 10]\ninput w: f16[24, 16, 3, 3]\noutput y: f16[2, 16, 12, 10]\n"
     "y = conv transposed(x, w) by {padding: 1} with {path: tiles}",
+    "input x: bf16[2, 128, 10, 12]\ninput w: bf16[128, 64, 4, 4]\ninput b: bf16[64]\noutput y: bf16[2, 64, 20, 24]\n"
+    "view c = b: [64, 1, 1] strides [1, 0, 0]\n"
+    "y = conv transposed(x, w) by {padding: 1, stride: 2} with {path: tiles} -> gelu(it + c)",
+    "input x: f16[2, 32, 5, 6, 7]\ninput w: f16[32, 8, 3, 5, 7]\noutput y: f16[2, 16, 10, 12, 14]\n"
+    "y = conv transposed(x, w) by {padding: 1x2x3, stride: 2, groups: 2, output_padding: 1} with {path: tiles}",
     "input x: f16[3, 16, 30, 30]\ninput w: f16[64, 16, 3, 3]\noutput y: f16[3, 64, 30, 30]\n"
     "y = conv(x, w) by {padding: 1} with {path: tiles, window: rows} -> it * 2",
     "input x: f16[2, 24, 300]\ninput w: f16[16, 24, 5]\noutput y: f16[2, 16, 300]\n"
@@ -187,8 +223,14 @@ TEST_F(ConvTilesTest, WhatItCannotMakeIsSaidInALine) {
             std::string::npos);
   EXPECT_NE(with("f16[2, 8, 9, 9]", "f16[4, 8, 1, 1]", "(x, w)", "f16[2, 4, 9, 9]").find("fewer than 8 outputs"),
             std::string::npos);
-  EXPECT_NE(with("f16[2, 8, 9, 9]", "f16[8, 8, 2, 2]", " transposed(x, w) by {stride: 2}", "f16[2, 8, 18, 18]")
-                .find("has gaps where its stride is not 1"),
+  EXPECT_NE(Why("input x: f16[2, 8, 9, 9]\nparam w: f16[8, 8, 2, 2]\noutput y: f16[2, 8, 18, 18]\n"
+                "y = conv transposed(x, w) by {stride: 2} with {path: tiles, layout: channels_last}")
+                .find("phases of a transposed one do not lie side by side; try"),
+            std::string::npos);
+  EXPECT_NE(Why("input x: f16[2, 8, 9, 9]\nparam w: f16[8, 8, 2, 2]\ninput r: f16[2, 8, 18, 18]\n"
+                "output y: f16[2, 8, 18, 18]\n"
+                "y = conv transposed(x, w) by {stride: 2} with {path: tiles} -> it + r")
+                .find("where the chain reads pixels, end it in a map"),
             std::string::npos);
   EXPECT_NE(with("f16[2, 16, 9, 9]", "f16[16, 8, 1, 1]", "(x, w) by {groups: 2}", "f16[2, 16, 9, 9]")
                 .find("groups have a multiple of 16 channels"),
