@@ -45,7 +45,7 @@ def compiled_first(build):
 
 def compile_alone(command, folder, header):
     source = folder / (str(header).replace("/", "_") + ".cc")
-    content = f'#include "{tree.ROOT / header}"\n'
+    content = f'#include "{pathlib.Path(*header.parts[1:])}"\n'  # the same in every checkout: ccache knows it again
     if not source.is_file() or source.read_text() != content:  # its age matters to ccache
         source.write_text(content)
     # Compiled, not only parsed: that is what ccache keeps.

@@ -9,14 +9,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <random>
 #include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "base/files.h"
 #include "dsl/lower.h"
 #include "dsl/testing/hard_names.h"
 #include "dsl/testing/interpreter.h"
@@ -36,10 +34,7 @@ class CudaProgramTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
-    folder_ = std::make_unique<TempDirectory>(*TempDirectory::Create("cuda_program"));
-    setenv("HONE_CACHE", folder_->path().c_str(), 1);
   }
-  void TearDown() override { unsetenv("HONE_CACHE"); }
 
   // The body of a program of the language, for a device.
   static std::variant<KernelProgram, dsl::Complaint> Lowered(std::string_view text) {
@@ -81,8 +76,6 @@ class CudaProgramTest : public ::testing::Test {
     for (const auto& launch : built.launches)
       EXPECT_EQ(launch.spill_load_bytes + launch.spill_store_bytes, 0) << launch.name;
   }
-
-  std::unique_ptr<TempDirectory> folder_;
 };
 
 class ProgramOnDeviceTest : public CudaProgramTest {
