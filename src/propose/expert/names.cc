@@ -177,7 +177,8 @@ std::optional<std::string> Names::View(int buffer, Shape extents, std::vector<st
     if (stride < 0 && broadcast == Broadcast::kForbidden) return std::nullopt;
   }
   if (broadcast == Broadcast::kAllowed) {
-    for (std::size_t d = 0; d < extents.size(); ++d) {
+    const std::size_t rank = extents.size();
+    for (std::size_t d = 0; d < rank; ++d) {
       if (strides[d] == 0) extents[d] = 1;
     }
     // Leading dimensions that do not vary need not be written.
@@ -185,7 +186,8 @@ std::optional<std::string> Names::View(int buffer, Shape extents, std::vector<st
       extents.erase(extents.begin());
       strides.erase(strides.begin());
     }
-    if (ElementCount(value.shape) == 1 && offset == 0) return value.name;
+    // One element is the same for all, unless it has more dimensions than they have.
+    if (ElementCount(value.shape) == 1 && offset == 0 && value.shape.size() <= rank) return value.name;
   }
   bool dense = offset == 0;
   const auto natural = DenseStrides(extents);

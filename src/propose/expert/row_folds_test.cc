@@ -57,6 +57,17 @@ TEST(RowFoldsTest, TheDivergenceFromALogarithmComesApart) {
   EXPECT_EQ(Statements(text), 1u) << text;
 }
 
+TEST(RowFoldsTest, OneElementOfMoreDimensionsThanARowHasEndsIt) {
+  std::string graph =
+      Graph(Node("sum", R"("self": "%x", "dim": [-1])", "t") + "," + Node("sub", R"("self": "%t", "other": "%b")", "y"),
+            "[1, 1, 64, 128]");
+  graph.insert(graph.find(R"({"name": "y")"), R"({"name": "b", "shape": [1, 1, 1, 1], "dtype": "f32",
+      "role": "parameter", "generator": {"kind": "uniform", "low": 0, "high": 1}}, )");
+  const std::string text = WrittenText(graph);
+  EXPECT_EQ(Statements(text), 1u) << text;
+  EXPECT_NE(text.find("reduce sum("), std::string::npos) << text;
+}
+
 TEST(RowFoldsTest, WhatDoesNotComeApartIsWritten) {
   // A logarithm of a softmax that may be zero is not what a difference is.
   const std::string logarithm = WrittenText(Graph(kP + "," + Node("log", R"("self": "%p")", "l") + "," +
