@@ -59,7 +59,7 @@ def draw_pad(op, drawer):
 
 
 def draw_upsample(op, drawer):
-    rng, spatial = drawer.rng, int(op[-2])
+    rng, spatial = drawer.rng, int(op.removesuffix("_aa")[-2])
     x = reals(drawer, rng.randint(1, 2), rng.randint(1, 2), *[rng.randint(1, 5) for _ in range(spatial)])
     made = {"self" if rng.random() < 0.5 else "input": x}
     if "linear" in op or "cubic" in op:
@@ -72,6 +72,16 @@ def draw_upsample(op, drawer):
         return {("self" if k == "input" else k): v for k, v in made.items()} | {
             "output_size": [int(n * f) for n, f in zip(x.shape[2:], scales)]} | dict(zip(names, scales))
     return made | {"output_size": [rng.randint(1, 9) for _ in range(spatial)]} | ({"scale_factors": None} if "input" in made else {})
+
+
+def draw_smooth(op, drawer):
+    """On a processor PyTorch 2.13 makes all rows of what is one pixel wide from its first window: wider ones."""
+    while True:
+        made = draw_upsample(op, drawer)
+        image = made.get("self", made.get("input"))
+        size = made["output_size"] or [int(n * f) for n, f in zip(image.shape[2:], made["scale_factors"])]
+        if size[-1] > 1:
+            return made
 
 
 def draw_adaptive(op, drawer):
@@ -400,6 +410,17 @@ def draw_trilinear(op, drawer):
     return made | {"sumdim": sorted(rng.sample(dims, rng.randint(1, len(sizes)))), "unroll_dim": rng.choice(dims)}
 
 
+def draw_diagonal_scatter(op, drawer):
+    rng = drawer.rng
+    x = reals(drawer, *[rng.randint(1, 4) for _ in range(rng.randint(2, 3))])
+    dim1, dim2 = rng.sample(range(x.dim()), 2)
+    where = {"offset": rng.randint(-2, 2), "dim1": dim1, "dim2": dim2}
+    try:
+        return {"self": x, "src": reals(drawer, *torch.diagonal(x, **where).shape)} | where
+    except RuntimeError:  # an offset beyond x
+        return draw_diagonal_scatter(op, drawer)
+
+
 def by(draw, *ops):
     return dict.fromkeys(ops, draw)
 
@@ -410,6 +431,7 @@ DRAWN_WHOLE = {
     **by(draw_pad, *("%s_pad%dd" % (how, d) for how in ("reflection", "replication") for d in (1, 2, 3))),
     **by(draw_upsample, *("upsample_nearest%dd" % d for d in (1, 2, 3)), *("_upsample_nearest_exact%dd" % d for d in (1, 2, 3)),
          "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d"),
+    **by(draw_smooth, "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"),
     **by(draw_adaptive, *("adaptive_%s_pool%dd" % (how, d) for how in ("avg", "max") for d in (1, 2, 3)),
          "_adaptive_avg_pool2d", "_adaptive_avg_pool3d"),
     **by(draw_unpool, "max_unpool2d", "max_unpool3d"),
@@ -438,5 +460,6 @@ DRAWN_WHOLE = {
     **by(draw_grid, "grid_sampler_2d"),
     **by(draw_scaled, "_scaled_mm"),
     **by(draw_trilinear, "_trilinear"),
+    **by(draw_diagonal_scatter, "diagonal_scatter"),
     **by(draw_eight_bits, "_int_mm", "_weight_int8pack_mm"),
 }

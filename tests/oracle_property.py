@@ -40,17 +40,17 @@ NODES_A_PROBLEM = 40  # more compile for longer than the oracle's compiler may t
 OLD = int(torch.__version__.split(".")[0]) < 2
 # Their values are a known draw of hone's own, or they exist on a GPU only, or they have no value: tested elsewhere.
 NOT_COMPARED = {"native_dropout", "dropout", "feature_dropout", "bernoulli", "rand", "rand_like", "randn", "randn_like", "randint",
-                "randperm", "empty", "empty_like", "new_empty",
+                "randperm", "empty", "empty_like", "empty_permuted", "new_empty",
                 "_scaled_dot_product_efficient_attention", "_scaled_dot_product_flash_attention", "_scaled_dot_product_cudnn_attention",
                 "_assert_tensor_metadata", "_grouped_mm"}  # the last: PyTorch has none of doubles
 # What goes through functions that no library rounds to the last bit: their relative error is 1e-10, all others' 1e-12.
 TRANSCENDENTAL = set("""
-    exp exp2 expm1 log log10 log1p log2 logaddexp logaddexp2 logcumsumexp logit logsumexp log_sigmoid log_sigmoid_forward pow
+    exp exp2 expm1 ldexp log log10 log1p log2 logaddexp logaddexp2 logcumsumexp logit logsumexp log_sigmoid log_sigmoid_forward pow
     sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh sinc erf erfc
     sigmoid silu softplus gelu mish elu celu selu glu softmax _softmax _safe_softmax log_softmax _log_softmax
     lstm gru rnn_tanh lstm_cell gru_cell rnn_tanh_cell scaled_dot_product_attention _scaled_dot_product_flash_attention_for_cpu
     binary_cross_entropy binary_cross_entropy_with_logits cross_entropy_loss kl_div poisson_nll_loss soft_margin_loss
-    norm linalg_vector_norm cdist _cdist_forward pairwise_distance triplet_margin_loss
+    norm linalg_vector_norm dist cdist _cdist_forward pairwise_distance triplet_margin_loss
 """.split())  # the last line: to a power that need not be whole
 # Where terms cancel, an error is relative to the largest of them: of what the largest operand is.
 CANCELLED = 1e-15

@@ -71,13 +71,14 @@ Expr CubicWeight(const Expr& t, int neighbour) {
   }
 }
 
-}  // namespace
-
-void DefineInterpolation(OpCall& call, Interpolation how, int spatial) {
-  const Operand x = call.Tensor(call.Has("self") ? "self" : "input");
-  const bool align_corners = call.Bool("align_corners", false);
-  if (call.failed()) return;
-  if (x.rank() != spatial + 2) return call.Fail("needs [n, c, ...]");
+// The spatial dimensions of x [n, c, ...]; none where an argument is bad.
+std::vector<Axis> AxesOf(OpCall& call, const Operand& x, int spatial) {
+  const auto bad = [&](std::string_view why) {
+    call.Fail(std::string(why));
+    return std::vector<Axis>();
+  };
+  if (call.failed()) return {};
+  if (x.rank() != spatial + 2) return bad("needs [n, c, ...]");
   std::vector<std::optional<double>> scales(static_cast<std::size_t>(spatial));
   constexpr std::string_view kNames[] = {"scales_d", "scales_h", "scales_w"};
   for (int d = 0; d < spatial; ++d) {
@@ -86,13 +87,13 @@ void DefineInterpolation(OpCall& call, Interpolation how, int spatial) {
   }
   if (call.Has("scale_factors")) {
     const auto given = call.Reals("scale_factors");
-    if (given.size() != scales.size()) return call.Fail("scale_factors needs one number a spatial dimension");
+    if (given.size() != scales.size()) return bad("scale_factors needs one number a spatial dimension");
     std::copy(given.begin(), given.end(), scales.begin());
   }
   std::vector<std::int64_t> sizes;
   if (call.Has("output_size")) sizes = call.Ints("output_size");
   for (std::size_t d = 0; sizes.empty() && d < scales.size(); ++d) {
-    if (!scales[d]) return call.Fail("needs output_size or scale_factors");
+    if (!scales[d]) return bad("needs output_size or scale_factors");
   }
   if (sizes.empty()) {
     for (int d = 0; d < spatial; ++d) {
@@ -100,21 +101,61 @@ void DefineInterpolation(OpCall& call, Interpolation how, int spatial) {
           std::floor(static_cast<double>(x.dim(d + 2)) * *scales[static_cast<std::size_t>(d)])));
     }
   }
-  if (static_cast<int>(sizes.size()) != spatial) return call.Fail("output_size needs one number a spatial dimension");
+  if (static_cast<int>(sizes.size()) != spatial) return bad("output_size needs one number a spatial dimension");
   std::vector<Axis> axes;
-  Shape shape = {x.dim(0), x.dim(1)};
   for (int d = 0; d < spatial; ++d) {
     const auto i = static_cast<std::size_t>(d);
     Axis axis{x.dim(d + 2), sizes[i], {}};
-    if (axis.in < 1 || axis.out < 1) return call.Fail("needs extents of at least 1");
+    if (axis.in < 1 || axis.out < 1) return bad("needs extents of at least 1");
     if (scales[i] && *scales[i] > 0) {
       axis.step = NearestFraction(1 / *scales[i]);
     } else {
       const std::int64_t common = std::gcd(axis.in, axis.out);
       axis.step = {axis.in / common, axis.out / common};
     }
-    if (how == Interpolation::kNearest && axis.in == axis.out) axis.step = {1, 1};
     axes.push_back(axis);
+  }
+  return axes;
+}
+
+// The weight of an element at `distance` from the middle of a window, in steps of the result where those are larger;
+// Keys' cubic with a = -0.5 here, as PyTorch has it.
+Expr WindowWeight(const Expr& distance, Interpolation how) {
+  const Expr x = Abs(distance);
+  if (how == Interpolation::kLinear) return Max(Expr(1.0) - x, 0.0);
+  constexpr double a = -0.5;
+  const Expr near = ((Expr(a + 2) * x - (a + 3)) * x) * x + 1.0, far = ((Expr(a) * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  return Select(Less(x, 1.0), near, Select(Less(x, 2.0), far, 0.0));
+}
+
+// Along one dimension: all elements under the window of an output, weighted, by the sum of their weights.
+Expr Smoothed(const Axis& axis, const Expr& at, Interpolation how, const std::function<Expr(const Expr&)>& element) {
+  const std::int64_t over = axis.step.over, under = axis.step.under, widest = std::max(over, under),
+                     reach = how == Interpolation::kLinear ? 1 : 2;  // on either side, in steps of the wider one
+  const Expr middle = (at * 2 + 1) * over;                           // in halves of 1 / under
+  const Expr first = Apply(BinaryOp::kFloorDiv, middle - 2 * reach * widest, 2 * under);
+  const std::vector<std::int64_t> taps = {(2 * reach * widest + under - 1) / under + 1};
+  const auto sum = [&](bool weights_alone) {
+    return Fold(ReduceOp::kSum, taps, [&](Indices tap) {
+      const Expr index = first + tap[0], away = (index * 2 + 1) * under - middle;
+      const Expr weight = WindowWeight(Cast(away, ScalarType::kReal) / static_cast<double>(2 * widest), how);
+      const Expr inside = And(LessEqual(Expr(std::int64_t{0}), index), Less(index, axis.in));
+      return Select(inside, weights_alone ? weight : weight * element(index), 0.0);
+    });
+  };
+  return sum(false) / sum(true);
+}
+
+}  // namespace
+
+void DefineInterpolation(OpCall& call, Interpolation how, int spatial) {
+  const Operand x = call.Tensor(call.Has("self") ? "self" : "input");
+  const bool align_corners = call.Bool("align_corners", false);
+  std::vector<Axis> axes = AxesOf(call, x, spatial);
+  if (axes.empty()) return;
+  Shape shape = {x.dim(0), x.dim(1)};
+  for (Axis& axis : axes) {
+    if (how == Interpolation::kNearest && axis.in == axis.out) axis.step = {1, 1};
     shape.push_back(axis.out);
   }
   call.Output(shape, x.dtype(), [&](Indices at) {
@@ -145,6 +186,22 @@ void DefineInterpolation(OpCall& call, Interpolation how, int spatial) {
       return sum;
     };
     return value(0);
+  });
+}
+
+void DefineSmoothInterpolation(OpCall& call, Interpolation how) {
+  const Operand x = call.Tensor(call.Has("self") ? "self" : "input");
+  std::vector<Axis> axes = AxesOf(call, x, 2);
+  if (axes.empty()) return;
+  if (call.Bool("align_corners", false)) {
+    for (Axis& axis : axes) axis.step = axis.out > 1 ? Fraction{axis.in - 1, axis.out - 1} : Fraction{0, 1};
+  }
+  const Operand across =
+      call.Let("across", {x.dim(0), x.dim(1), x.dim(2), axes[1].out}, KeptIn(x.dtype()), [&](Indices at) {
+        return Smoothed(axes[1], at[3], how, [&](const Expr& index) { return x({at[0], at[1], at[2], index}); });
+      });
+  call.Output({x.dim(0), x.dim(1), axes[0].out, axes[1].out}, x.dtype(), [&](Indices at) {
+    return Smoothed(axes[0], at[2], how, [&](const Expr& index) { return across({at[0], at[1], index, at[3]}); });
   });
 }
 

@@ -9,5 +9,8 @@ namespace hone {
 enum class Interpolation { kNearest, kNearestExact, kLinear, kCubic };
 // Arguments self (or input), output_size, scale_factors or scales_d, scales_h, scales_w (scales), align_corners.
 void DefineInterpolation(OpCall& call, Interpolation how, int spatial);
+// Linear or cubic, of images [n, c, h, w], with windows as wide as a step of the result where that is the wider one
+// (antialias=True).
+void DefineSmoothInterpolation(OpCall& call, Interpolation how);
 
 }  // namespace hone

@@ -215,6 +215,20 @@ TEST_F(ImportTest, CountsAreOfSoManyValuesAsTheFileSays) {
   }
 }
 
+TEST_F(ImportTest, WhatDoesSomethingBesideItsResultsIsRefusedInALine) {
+  NEEDS_TORCH();
+  const auto* tail = "def get_inputs():\n    return [torch.rand(4, 4)]\n";
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;
+    ImportOptions options;
+    options.python = WarmPython(python.path);
+    EXPECT_EQ(ErrorOf(Module("pass", "return torch.linalg.inv(x)", tail), options),
+              "model.py:8: aten._linalg_check_errors.default does something beside its results, as a check of values "
+              "does, which no kernel can: use a form without it, torch.linalg.inv_ex(x).inverse for "
+              "torch.linalg.inv(x)");
+  }
+}
+
 TEST_F(ImportTest, ANumberThatIsAssignedIsNoParameter) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {

@@ -32,6 +32,7 @@ def export_new(built):
     program = program.run_decompositions(table)
     from torch.export.graph_signature import InputKind, OutputKind
 
+    refuse_effects(program.graph.nodes)
     sources, index = {}, 0
     flat_inputs = tree_flatten(built.inputs)[0]
     for spec, node in zip(program.graph_signature.input_specs, [n for n in program.graph.nodes if n.op == "placeholder"]):
@@ -47,6 +48,14 @@ def export_new(built):
     results = next(n for n in program.graph.nodes if n.op == "output").args[0]
     outputs = [result for spec, result in zip(program.graph_signature.output_specs, results) if spec.kind == OutputKind.USER_OUTPUT]
     return program.graph_module, sources, outputs
+
+
+def refuse_effects(nodes):
+    """An operator that does something beside its results: torch.export hands a token from one to the next."""
+    for node in nodes:
+        if node.op == "call_function" and getattr(node.target, "__name__", "") == "with_effects":
+            raise Complaint("%s does something beside its results, as a check of values does, which no kernel can: use a form without "
+                            "it, torch.linalg.inv_ex(x).inverse for torch.linalg.inv(x)" % (node.args[1],), line_of(node))
 
 
 # What torch 1.13 keeps whole and core ATen takes apart.
