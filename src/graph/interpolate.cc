@@ -128,23 +128,47 @@ Expr WindowWeight(const Expr& distance, Interpolation how) {
   return Select(Less(x, 1.0), near, Select(Less(x, 2.0), far, 0.0));
 }
 
-// Along one dimension: all elements under the window of an output, weighted, by the sum of their weights.
-Expr Smoothed(const Axis& axis, const Expr& at, Interpolation how, const std::function<Expr(const Expr&)>& element) {
-  const std::int64_t over = axis.step.over, under = axis.step.under, widest = std::max(over, under),
-                     reach = how == Interpolation::kLinear ? 1 : 2;  // on either side, in steps of the wider one
-  const Expr middle = (at * 2 + 1) * over;                           // in halves of 1 / under
-  const Expr first = Apply(BinaryOp::kFloorDiv, middle - 2 * reach * widest, 2 * under);
-  const std::vector<std::int64_t> taps = {(2 * reach * widest + under - 1) / under + 1};
-  const auto sum = [&](bool weights_alone) {
-    return Fold(ReduceOp::kSum, taps, [&](Indices tap) {
-      const Expr index = first + tap[0], away = (index * 2 + 1) * under - middle;
-      const Expr weight = WindowWeight(Cast(away, ScalarType::kReal) / static_cast<double>(2 * widest), how);
-      const Expr inside = And(LessEqual(Expr(std::int64_t{0}), index), Less(index, axis.in));
-      return Select(inside, weights_alone ? weight : weight * element(index), 0.0);
+// Along one dimension: all elements under the window of an output, with weights that come to 1. The weights of an
+// output are made once for all lines that have it.
+class SmoothWindow {
+ public:
+  SmoothWindow(OpCall& call, const Axis& axis, Interpolation how, DType dtype)
+      : axis_(axis),
+        how_(how),
+        widest_(std::max(axis.step.over, axis.step.under)),
+        reach_(2 * widest_ * (how == Interpolation::kLinear ? 1 : 2)),
+        taps_{(reach_ + axis.step.under - 1) / axis.step.under + 1} {
+    weights_ = call.Let("weights", {axis.out, taps_[0]}, dtype, [&](Indices at) {
+      return Weight(at[0], at[1]) / Fold(ReduceOp::kSum, taps_, [&](Indices tap) { return Weight(at[0], tap[0]); });
     });
-  };
-  return sum(false) / sum(true);
-}
+  }
+
+  Expr Sum(const Expr& at, const std::function<Expr(const Expr&)>& element) const {
+    return Fold(ReduceOp::kSum, taps_, [&](Indices tap) {
+      const Expr index = Index(at, tap[0]);
+      return Select(IsInside(index), weights_({at, tap[0]}) * element(index), 0.0);
+    });
+  }
+
+ private:
+  // Distances are whole in halves of 1 / step.under.
+  Expr Middle(const Expr& at) const { return (at * 2 + 1) * axis_.step.over; }
+  Expr Index(const Expr& at, const Expr& tap) const {
+    return Apply(BinaryOp::kFloorDiv, Middle(at) - reach_, 2 * axis_.step.under) + tap;
+  }
+  Expr IsInside(const Expr& index) const { return And(LessEqual(Expr(std::int64_t{0}), index), Less(index, axis_.in)); }
+  Expr Weight(const Expr& at, const Expr& tap) const {
+    const Expr index = Index(at, tap), away = (index * 2 + 1) * axis_.step.under - Middle(at);
+    const Expr weight = WindowWeight(Cast(away, ScalarType::kReal) / static_cast<double>(2 * widest_), how_);
+    return Select(IsInside(index), weight, 0.0);
+  }
+
+  Axis axis_;
+  Interpolation how_;
+  std::int64_t widest_, reach_;  // of a step, in 1 / step.under; of the window on either side, in halves of that
+  std::vector<std::int64_t> taps_;
+  Operand weights_;
+};
 
 }  // namespace
 
@@ -196,12 +220,13 @@ void DefineSmoothInterpolation(OpCall& call, Interpolation how) {
   if (call.Bool("align_corners", false)) {
     for (Axis& axis : axes) axis.step = axis.out > 1 ? Fraction{axis.in - 1, axis.out - 1} : Fraction{0, 1};
   }
-  const Operand across =
-      call.Let("across", {x.dim(0), x.dim(1), x.dim(2), axes[1].out}, KeptIn(x.dtype()), [&](Indices at) {
-        return Smoothed(axes[1], at[3], how, [&](const Expr& index) { return x({at[0], at[1], at[2], index}); });
-      });
+  const DType dtype = KeptIn(x.dtype());
+  const SmoothWindow along(call, axes[1], how, dtype), down(call, axes[0], how, dtype);
+  const Operand across = call.Let("across", {x.dim(0), x.dim(1), x.dim(2), axes[1].out}, dtype, [&](Indices at) {
+    return along.Sum(at[3], [&](const Expr& index) { return x({at[0], at[1], at[2], index}); });
+  });
   call.Output({x.dim(0), x.dim(1), axes[0].out, axes[1].out}, x.dtype(), [&](Indices at) {
-    return Smoothed(axes[0], at[2], how, [&](const Expr& index) { return across({at[0], at[1], index, at[3]}); });
+    return down.Sum(at[2], [&](const Expr& index) { return across({at[0], at[1], index, at[3]}); });
   });
 }
 
