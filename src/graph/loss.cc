@@ -1,7 +1,6 @@
 #include "graph/loss.h"
 
 #include <cmath>
-#include <limits>
 
 namespace hone {
 
@@ -56,33 +55,34 @@ void DefineNllLoss(OpCall& call, bool with_total) {
     call.Output({}, x.dtype(), [&](Indices) { return reduction == 0 && x.rank() > 1 ? Expr(0.0) : total(); });
 }
 
+Expr LengthOf(double p, const std::vector<std::int64_t>& extents, const ElementFunction& size) {
+  if (std::isinf(p)) return Fold(p > 0 ? ReduceOp::kMax : ReduceOp::kMin, extents, size);
+  if (p == 1) return Fold(ReduceOp::kSum, extents, size);
+  if (p == 2) {
+    return Sqrt(Fold(ReduceOp::kSum, extents, [&](Indices k) {
+      const Expr d = size(k);
+      return d * d;
+    }));
+  }
+  if (p == 0) {
+    return Fold(ReduceOp::kSum, extents,
+                [&](Indices k) { return Cast(Apply(BinaryOp::kNotEqual, size(k), 0.0), ScalarType::kReal); });
+  }
+  return Apply(BinaryOp::kPow,
+               Fold(ReduceOp::kSum, extents, [&](Indices k) { return Apply(BinaryOp::kPow, size(k), p); }), 1 / p);
+}
+
 Operand PairDistance(OpCall& call, const Operand& a, const Operand& b, double p, double eps) {
   Shape shape = call.BroadcastShape({a, b});
   if (shape.empty()) call.Fail("needs at least one dimension");
   const std::int64_t width = shape.empty() ? 1 : shape.back();
   if (!shape.empty()) shape.pop_back();
   return call.Let("distance", shape, a.dtype(), [&](Indices at) {
-    const auto difference = [&](Indices k) {
+    return LengthOf(p, std::vector<std::int64_t>{width}, [&](Indices k) {
       std::vector<Expr> full(at.begin(), at.end());
       full.push_back(k[0]);
       return Abs(a.Broadcast(full) - b.Broadcast(full) + eps);
-    };
-    const std::vector<std::int64_t> extent = {width};
-    if (p == std::numeric_limits<double>::infinity()) return Fold(ReduceOp::kMax, extent, difference);
-    if (p == 1) return Fold(ReduceOp::kSum, extent, difference);
-    if (p == 2) {
-      return Sqrt(Fold(ReduceOp::kSum, extent, [&](Indices k) {
-        const Expr d = difference(k);
-        return d * d;
-      }));
-    }
-    if (p == 0) {
-      return Fold(ReduceOp::kSum, extent,
-                  [&](Indices k) { return Cast(Apply(BinaryOp::kNotEqual, difference(k), 0.0), ScalarType::kReal); });
-    }
-    return Apply(BinaryOp::kPow,
-                 Fold(ReduceOp::kSum, extent, [&](Indices k) { return Apply(BinaryOp::kPow, difference(k), p); }),
-                 1 / p);
+    });
   });
 }
 

@@ -14,6 +14,8 @@ void DefinePairLoss(OpCall& call, const std::function<Expr(const Expr& x, const 
 // sum of the weights that its mean divides by if `with_total`.
 void DefineNllLoss(OpCall& call, bool with_total);
 
+// (sum of size^p)^(1/p) over so many places; of 0 the number of sizes that are not 0, of an infinite one an extreme.
+Expr LengthOf(double p, const std::vector<std::int64_t>& extents, const ElementFunction& size);
 // |a - b + eps|_p over the last dimension of the broadcast shape, as a Let of the shape without it.
 Operand PairDistance(OpCall& call, const Operand& a, const Operand& b, double p, double eps);
 // a . b / (|a| |b|) over dimension `dim` of their broadcast shape, as a Let of the shape without it; `join` makes the

@@ -331,7 +331,7 @@ Expr ElementOf(const Kernel& conv, int input, const TileCopy& copy, const std::v
   Expr& channel = from.back();
   Expr there;
   const auto within = [&](Expr condition) { there = there ? And(there, std::move(condition)) : std::move(condition); };
-  if (copy.channels != copy.shape[1]) within(Less(channel, copy.channels));  // of a group
+  if (copy.channels != copy.shape[1]) within(Less(channel, copy.channels));
   if (copy.rows) {
     const WindowDim row = Convolution(conv).dims[2];
     const Expr tap = Apply(BinaryOp::kFloorDiv, channel, copy.of[1]);
