@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "expr/fold.h"
+#include "expr/index_steps.h"
 
 namespace hone {
 namespace {
@@ -70,24 +70,37 @@ class Reach {
 
   bool countable() const { return count_ <= kPlacesAtMost; }
 
-  std::optional<double> From(std::map<int, std::int64_t> indices) const {
+  // `indices`: of the result, and any for those of the sum.
+  std::optional<double> From(const std::map<int, std::int64_t>& indices) const {
+    std::map<int, std::size_t> ranks;
+    for (const auto& [id, at] : indices) ranks.emplace(id, ranks.size());
+    IndexSteps steps(ranks);
+    std::vector<std::size_t> conditions, places;
+    for (const auto& condition : conditions_) {
+      if (!IsOfIndices(condition, ranks)) return std::nullopt;
+      conditions.push_back(steps.Add(condition));
+    }
+    for (const auto& place : places_) {
+      if (IsOfIndices(place, ranks)) places.push_back(steps.Add(place));
+    }
+    for (const auto& [id, at] : indices) steps.place(ranks.at(id)).fill(static_cast<double>(at));
     std::set<std::vector<double>> seen;
-    for (std::int64_t n = 0; n < count_; ++n) {
-      std::int64_t rest = n;
-      for (const auto& var : tried_) {
-        indices[var.id] = rest % var.extent;
-        rest /= var.extent;
+    for (std::int64_t first = 0; first < count_; first += IndexSteps::kBatch) {
+      const auto now = std::min<std::int64_t>(count_ - first, IndexSteps::kBatch);
+      for (std::int64_t i = 0; i < now; ++i) {
+        std::int64_t rest = first + i;
+        for (const auto& var : tried_) {
+          steps.place(ranks.at(var.id))[static_cast<std::size_t>(i)] = static_cast<double>(rest % var.extent);
+          rest /= var.extent;
+        }
       }
-      bool counts = true;
-      for (const auto& condition : conditions_) {
-        const auto holds = ValueAt(condition, indices);
-        if (!holds) return std::nullopt;
-        counts &= *holds != 0;
+      steps.Run();
+      for (std::size_t i = 0; i < static_cast<std::size_t>(now); ++i) {
+        if (!std::ranges::all_of(conditions, [&](std::size_t c) { return steps.made(c)[i] != 0; })) continue;
+        std::vector<double> place;
+        for (const std::size_t p : places) place.push_back(steps.made(p)[i]);
+        seen.insert(std::move(place));
       }
-      if (!counts) continue;
-      std::vector<double> place;
-      for (const auto& index : places_) place.push_back(ValueAt(index, indices).value_or(-1));
-      seen.insert(std::move(place));
     }
     return alone_ * static_cast<double>(seen.size());
   }

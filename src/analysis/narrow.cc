@@ -1,13 +1,19 @@
 #include "analysis/narrow.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/hidden.h"
 #include "analysis/range.h"
 #include "expr/fold.h"
+#include "expr/index_steps.h"
 
 namespace hone {
 namespace {
@@ -17,6 +23,7 @@ using Kind = Expr::Kind;
 // sum.
 constexpr std::size_t kTermsTogether = 16;
 constexpr std::int64_t kTermsTried = 4096;
+constexpr std::size_t kKept = 1 << 12;  // answers
 
 class FactorReader {
  public:
@@ -56,38 +63,68 @@ class FactorReader {
 
   bool IsSharedByPlaces(const Expr& e) const {
     std::vector<Expr> places;
-    PlacesOf(e, places);
+    std::set<const ExprNode*> looked_at;
+    PlacesOf(e, places, looked_at);
     std::erase_if(places, [&](const Expr& place) { return !UsesTerm(place); });
     if (places.empty()) return true;
     if (std::ranges::any_of(over_, [](const IndexVar& var) { return var.extent <= 0; })) return true;
     std::int64_t terms = 1;
-    std::map<int, std::int64_t> others;
-    for (const IndexVar& var : over_) terms *= var.extent;
+    std::map<int, std::size_t> ranks;  // the sum's indices first, then the others
+    std::vector<std::int64_t> others;  // their extents
+    for (const IndexVar& var : over_) {
+      terms *= var.extent;
+      ranks.emplace(var.id, ranks.size());
+    }
     for (const Expr& place : places) {
       Visit(place, [&](const ExprNode& node) {
-        if (node.kind == Kind::kIndex) others[node.index.id] = node.index.extent;
+        if (node.kind == Kind::kIndex && ranks.emplace(node.index.id, ranks.size()).second)
+          others.push_back(node.index.extent);
       });
     }
-    const std::int64_t tried = std::min(terms, kTermsTried);
+    IndexSteps steps(ranks);
+    std::vector<std::size_t> made;
+    for (const Expr& place : places) {
+      if (!IsOfIndices(place, ranks)) return false;
+      made.push_back(steps.Add(place));
+    }
+    // Layers ask the same again, each with indices of its own.
+    thread_local std::unordered_map<std::string, bool> kept;
+    std::string key = steps.Key();
+    const auto add = [&](auto number) { fmt::format_to(std::back_inserter(key), "{} ", number); };
+    for (const IndexVar& var : over_) add(var.extent);
+    for (const std::int64_t extent : others) add(extent);
+    for (const std::size_t step : made) add(step);
+    if (const auto known = kept.find(key); known != kept.end()) return known->second;
+    if (kept.size() >= kKept) kept.clear();
+    return kept[key] = AreFew(steps, made, others, std::min(terms, kTermsTried));
+  }
+
+  // Whether so many terms have few different numbers in these steps.
+  bool AreFew(IndexSteps& steps, const std::vector<std::size_t>& made, const std::vector<std::int64_t>& others,
+              std::int64_t tried) const {
     std::set<std::vector<double>> different;
-    for (std::int64_t term = 0; term < tried; ++term) {
-      std::vector<double> at;
-      for (const bool last : {false, true}) {
-        std::map<int, std::int64_t> indices;
-        for (const auto& [id, extent] : others) indices[id] = last ? extent - 1 : 0;
-        std::int64_t rest = term;
+    for (std::int64_t first = 0; first < tried; first += IndexSteps::kBatch) {
+      const auto now = static_cast<std::size_t>(std::min<std::int64_t>(tried - first, IndexSteps::kBatch));
+      for (std::size_t i = 0; i < now; ++i) {
+        std::int64_t rest = first + static_cast<std::int64_t>(i);
         for (std::size_t d = over_.size(); d-- > 0;) {
-          indices[over_[d].id] = rest % over_[d].extent;
+          steps.place(d)[i] = static_cast<double>(rest % over_[d].extent);
           rest /= over_[d].extent;
         }
-        for (const Expr& place : places) {
-          const auto value = ValueAt(place, indices);
-          if (!value) return false;
-          at.push_back(*value);
+      }
+      std::vector<std::vector<double>> at(now);  // by term, with the other indices at their first and at their last
+      for (const bool last : {false, true}) {
+        for (std::size_t i = 0; i < others.size(); ++i)
+          steps.place(over_.size() + i).fill(last ? static_cast<double>(others[i] - 1) : 0.0);
+        steps.Run();
+        for (std::size_t i = 0; i < now; ++i) {
+          for (const std::size_t step : made) at[i].push_back(steps.made(step)[i]);
         }
       }
-      different.insert(std::move(at));
-      if (different.size() > 1 && different.size() * kTermsTogether > static_cast<std::size_t>(tried)) return false;
+      for (auto& term : at) {
+        different.insert(std::move(term));
+        if (different.size() > 1 && different.size() * kTermsTogether > static_cast<std::size_t>(tried)) return false;
+      }
     }
     return true;
   }
@@ -97,13 +134,14 @@ class FactorReader {
   }
 
   // The index expressions that decide an expression's value.
-  static void PlacesOf(const Expr& e, std::vector<Expr>& places) {
+  static void PlacesOf(const Expr& e, std::vector<Expr>& places, std::set<const ExprNode*>& looked_at) {
+    if (!looked_at.insert(e.get()).second) return;
     if (e->kind == Kind::kIndex) return places.push_back(e);
     for (const Expr& operand : e->operands) {
-      if (e->kind == Kind::kLoad && !HasLoad(operand))
+      if (e->kind != Kind::kLoad || HasLoad(operand))
+        PlacesOf(operand, places, looked_at);
+      else if (looked_at.insert(operand.get()).second)
         places.push_back(operand);
-      else
-        PlacesOf(operand, places);
     }
   }
 

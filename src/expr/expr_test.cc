@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "expr/fold.h"
+#include "expr/index_steps.h"
 
 namespace hone {
 namespace {
@@ -75,6 +76,29 @@ TEST(ExprTest, ValuesAreToldApartAndAreNoLoads) {
   EXPECT_FALSE(SameExpr(first, Value(LetValue(1), ScalarType::kReal)));
   EXPECT_FALSE(SameExpr(it, Value(kIt, ScalarType::kInt)));
   EXPECT_EQ(ValueAt(it, {}), std::nullopt);
+}
+
+TEST(IndexStepsTest, WhatIsSharedIsComputedOnce) {
+  const IndexVar i = NewIndex(10), j = NewIndex(7);
+  Expr doubled = Apply(BinaryOp::kFloorMod, Expr(i) * 3 + Expr(j), Expr(5));
+  for (int n = 0; n < 40; ++n) doubled = doubled + doubled;  // as a tree: a million of millions of nodes
+  const Expr chosen = Select(Less(Expr(i), Expr(j)), Cast(Expr(i) / 2.0, ScalarType::kInt), -Expr(j));
+  const std::map<int, std::size_t> ranks = {{i.id, 0}, {j.id, 1}};
+  ASSERT_TRUE(IsOfIndices(chosen, ranks));
+  EXPECT_FALSE(IsOfIndices(chosen, {{i.id, 0}}));
+  EXPECT_FALSE(IsOfIndices(chosen + Load(0, {Expr(i)}, ScalarType::kInt), ranks));
+  IndexSteps steps(ranks);
+  const std::size_t sum = steps.Add(doubled), choice = steps.Add(chosen);
+  for (std::size_t n = 0; n < 70; ++n) {
+    steps.place(0)[n] = static_cast<double>(n % 10);
+    steps.place(1)[n] = static_cast<double>(n / 10);
+  }
+  steps.Run();
+  for (std::size_t n = 0; n < 70; ++n) {
+    const auto a = static_cast<std::int64_t>(n % 10), b = static_cast<std::int64_t>(n / 10);
+    EXPECT_EQ(steps.made(sum)[n], std::ldexp(static_cast<double>((a * 3 + b) % 5), 40));
+    EXPECT_EQ(steps.made(choice)[n], ValueAt(chosen, {{i.id, a}, {j.id, b}}));
+  }
 }
 
 // Whether a window of three around i lies within, and i is even.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -13,13 +12,13 @@
 #include <utility>
 
 #include "expr/fold.h"
+#include "expr/index_steps.h"
 
 namespace hone {
 namespace {
 
-constexpr double kTried = 1 << 17;  // places at most: hundredths of a second
-constexpr double kDeviations = 5;   // of a share that is told from a sample
-constexpr std::size_t kBatch = 256;
+constexpr double kTried = 1 << 17;      // places at most: hundredths of a second
+constexpr double kDeviations = 5;       // of a share that is told from a sample
 constexpr std::size_t kKept = 1 << 12;  // answers
 
 // Conditions that share indices: their truth is tried out together.
@@ -28,30 +27,24 @@ struct Together {
   std::map<int, std::int64_t> extents;  // by the index's id
 };
 
-// Conditions as steps, each of which makes a number of those before it; for many places at a time.
-class Steps {
+std::map<int, std::size_t> RanksOf(const Together& together) {
+  std::map<int, std::size_t> ranks;
+  for (const auto& [id, extent] : together.extents) ranks.emplace(id, ranks.size());
+  return ranks;
+}
+
+class Trial {
  public:
-  explicit Steps(const Together& together) {
-    std::map<int, std::size_t> ranks;
-    for (const auto& [id, extent] : together.extents) {
-      ranks[id] = extents_.size();
-      extents_.push_back(extent);
-    }
-    for (const Expr& condition : together.conditions) conditions_.push_back(Add(*condition, ranks));
+  explicit Trial(const Together& together) : steps_(RanksOf(together)) {
+    for (const auto& [id, extent] : together.extents) extents_.push_back(extent);
+    for (const Expr& condition : together.conditions) conditions_.push_back(steps_.Add(condition));
   }
 
   // The same for all conditions that are the same but for the numbers of their indices, in the order of those.
   std::string Key() const {
-    std::string key;
+    std::string key = steps_.Key();
     const auto add = [&](const auto& value) { key.append(reinterpret_cast<const char*>(&value), sizeof value); };
     for (const std::int64_t extent : extents_) add(extent);
-    for (const Step& step : steps_) {
-      add(step.kind);
-      add(step.type);
-      add(step.op);
-      add(step.constant);
-      for (const std::size_t operand : step.operands) add(operand);
-    }
     for (const std::size_t condition : conditions_) add(condition);
     return key;
   }
@@ -83,8 +76,6 @@ class Steps {
     double places = 1;
     for (const std::int64_t extent : extents_) places *= static_cast<double>(extent);
     if (places < 1) return {0, true};
-    columns_.resize(steps_.size());
-    places_.resize(extents_.size());
     if (places > kTried) {
       std::mt19937_64 draw(1);
       TryPlaces(
@@ -109,87 +100,40 @@ class Steps {
     return {places, true};
   }
 
-  struct Step {
-    Expr::Kind kind{};
-    ScalarType type{};
-    int op = 0;                             // of a unary or a binary one
-    double constant = 0;                    // of a constant
-    std::array<std::size_t, 3> operands{};  // of an index: its place
-  };
-
-  std::size_t Add(const ExprNode& node, const std::map<int, std::size_t>& ranks) {
-    if (const auto known = numbers_.find(&node); known != numbers_.end()) return known->second;
-    Step step{.kind = node.kind, .type = node.type};
-    for (std::size_t i = 0; i < node.operands.size(); ++i) step.operands[i] = Add(*node.operands[i], ranks);
-    if (node.kind == Expr::Kind::kConst) step.constant = NumberOf(node);
-    if (node.kind == Expr::Kind::kIndex) step.operands[0] = ranks.at(node.index.id);
-    if (node.kind == Expr::Kind::kUnary) step.op = static_cast<int>(node.unary);
-    if (node.kind == Expr::Kind::kBinary) step.op = static_cast<int>(node.binary);
-    steps_.push_back(step);
-    return numbers_[&node] = steps_.size() - 1;
-  }
-
   // Of so many places; `next` goes on to the next one.
   template <class Next, class Meet>
   void TryPlaces(std::size_t count, const Next& next, const Meet& meet) {
     std::vector<std::int64_t> at(extents_.size(), 0);
     std::vector<double> place(at.size());
-    for (std::size_t done = 0; done < count; done += kBatch) {
-      const std::size_t now = std::min(kBatch, count - done);
+    for (std::size_t done = 0; done < count; done += IndexSteps::kBatch) {
+      const std::size_t now = std::min(IndexSteps::kBatch, count - done);
       for (std::size_t i = 0; i < now; ++i) {
         next(at);
-        for (std::size_t d = 0; d < at.size(); ++d) places_[d][i] = static_cast<double>(at[d]);
+        for (std::size_t d = 0; d < at.size(); ++d) steps_.place(d)[i] = static_cast<double>(at[d]);
       }
-      for (std::size_t s = 0; s < steps_.size(); ++s) Do(steps_[s], columns_[s]);
+      steps_.Run();
       for (std::size_t i = 0; i < now; ++i) {
-        if (!std::ranges::all_of(conditions_, [&](std::size_t s) { return columns_[s][i] != 0; })) continue;
-        for (std::size_t d = 0; d < at.size(); ++d) place[d] = places_[d][i];
+        if (!std::ranges::all_of(conditions_, [&](std::size_t s) { return steps_.made(s)[i] != 0; })) continue;
+        for (std::size_t d = 0; d < at.size(); ++d) place[d] = steps_.place(d)[i];
         meet(place);
       }
     }
   }
 
-  using Column = std::array<double, kBatch>;
-
-  void Do(const Step& step, Column& made) const {
-    if (step.kind == Expr::Kind::kIndex) {
-      made = places_[step.operands[0]];
-      return;
-    }
-    const Column &a = columns_[step.operands[0]], &b = columns_[step.operands[1]], &c = columns_[step.operands[2]];
-    for (std::size_t i = 0; i < kBatch; ++i) {
-      switch (step.kind) {
-        case Expr::Kind::kConst: made[i] = step.constant; break;
-        case Expr::Kind::kUnary: made[i] = ValueOf(static_cast<UnaryOp>(step.op), a[i]); break;
-        case Expr::Kind::kBinary: made[i] = ValueOf(static_cast<BinaryOp>(step.op), a[i], b[i]); break;
-        case Expr::Kind::kSelect: made[i] = a[i] != 0 ? b[i] : c[i]; break;
-        case Expr::Kind::kCast:
-          made[i] = step.type == ScalarType::kInt    ? std::trunc(a[i])
-                    : step.type == ScalarType::kBool ? static_cast<double>(a[i] != 0)
-                                                     : a[i];
-          break;
-        default: break;  // none of indices alone
-      }
-    }
-  }
-
   std::vector<std::int64_t> extents_;  // of the indices, by their ids
-  std::vector<Step> steps_;
+  IndexSteps steps_;
   std::vector<std::size_t> conditions_;  // the steps that make them
-  std::unordered_map<const ExprNode*, std::size_t> numbers_;
-  std::vector<Column> columns_;  // what each step makes
-  std::vector<Column> places_;   // by index
 };
 
 // `index`: whose values are asked for, by its id; none for places.
 double ShareOf(const Together& together, std::optional<int> index) {
   thread_local std::unordered_map<std::string, double> kept;
-  Steps steps(together);
+  Trial trial(together);
   const auto rank = index ? std::distance(together.extents.begin(), together.extents.find(*index)) : -1;
-  const std::string key = fmt::format("{} ", rank) + steps.Key();
+  const std::string key = fmt::format("{} ", rank) + trial.Key();
   if (const auto known = kept.find(key); known != kept.end()) return known->second;
   if (kept.size() >= kKept) kept.clear();
-  return kept[key] = index ? steps.ShareReached(static_cast<std::size_t>(rank)) : steps.ShareTrue();
+  return kept[key] = index ? trial.ShareReached(static_cast<std::size_t>(rank)) : trial.ShareTrue();
 }
 
 std::vector<Together> GroupsOf(const std::vector<Expr>& conditions) {
@@ -197,13 +141,10 @@ std::vector<Together> GroupsOf(const std::vector<Expr>& conditions) {
   for (const auto& condition : conditions) {
     for (const auto& one : Conjuncts(condition)) {
       Together group{{one}, {}};
-      bool data = false;
       Visit(one, [&](const ExprNode& node) {
-        data = data || node.kind == Expr::Kind::kLoad || node.kind == Expr::Kind::kValue ||
-               node.kind == Expr::Kind::kReduce;
         if (node.kind == Expr::Kind::kIndex) group.extents[node.index.id] = node.index.extent;
       });
-      if (data) continue;
+      if (!IsOfIndices(one, RanksOf(group))) continue;
       const auto shares = [&](const Together& other) {
         return std::any_of(other.extents.begin(), other.extents.end(),
                            [&](const auto& index) { return group.extents.count(index.first) > 0; });

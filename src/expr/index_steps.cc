@@ -1,0 +1,71 @@
+#include "expr/index_steps.h"
+
+#include <cmath>
+
+#include "expr/fold.h"
+
+namespace hone {
+
+bool IsOfIndices(const Expr& e, const std::map<int, std::size_t>& ranks) {
+  bool all = true;
+  Visit(e, [&](const ExprNode& node) {
+    using Kind = Expr::Kind;
+    if (node.kind == Kind::kLoad || node.kind == Kind::kValue || node.kind == Kind::kReduce) all = false;
+    if (node.kind == Kind::kIndex && !ranks.count(node.index.id)) all = false;
+  });
+  return all;
+}
+
+std::size_t IndexSteps::Add(const ExprNode& node) {
+  if (const auto known = numbers_.find(&node); known != numbers_.end()) return known->second;
+  Step step{.kind = node.kind, .type = node.type};
+  for (std::size_t i = 0; i < node.operands.size(); ++i) step.operands[i] = Add(*node.operands[i]);
+  if (node.kind == Expr::Kind::kConst) step.constant = NumberOf(node);
+  if (node.kind == Expr::Kind::kIndex) step.operands[0] = ranks_.at(node.index.id);
+  if (node.kind == Expr::Kind::kUnary) step.op = static_cast<int>(node.unary);
+  if (node.kind == Expr::Kind::kBinary) step.op = static_cast<int>(node.binary);
+  steps_.push_back(step);
+  return numbers_[&node] = steps_.size() - 1;
+}
+
+void IndexSteps::Run() {
+  columns_.resize(steps_.size());
+  for (std::size_t s = 0; s < steps_.size(); ++s) Do(steps_[s], columns_[s]);
+}
+
+void IndexSteps::Do(const Step& step, Column& made) const {
+  if (step.kind == Expr::Kind::kIndex) {
+    made = places_[step.operands[0]];
+    return;
+  }
+  const Column &a = columns_[step.operands[0]], &b = columns_[step.operands[1]], &c = columns_[step.operands[2]];
+  for (std::size_t i = 0; i < kBatch; ++i) {
+    switch (step.kind) {
+      case Expr::Kind::kConst: made[i] = step.constant; break;
+      case Expr::Kind::kUnary: made[i] = ValueOf(static_cast<UnaryOp>(step.op), a[i]); break;
+      case Expr::Kind::kBinary: made[i] = ValueOf(static_cast<BinaryOp>(step.op), a[i], b[i]); break;
+      case Expr::Kind::kSelect: made[i] = a[i] != 0 ? b[i] : c[i]; break;
+      case Expr::Kind::kCast:
+        made[i] = step.type == ScalarType::kInt    ? std::trunc(a[i])
+                  : step.type == ScalarType::kBool ? static_cast<double>(a[i] != 0)
+                                                   : a[i];
+        break;
+      default: break;  // none of indices alone
+    }
+  }
+}
+
+std::string IndexSteps::Key() const {
+  std::string key;
+  const auto add = [&](const auto& value) { key.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  for (const Step& step : steps_) {
+    add(step.kind);
+    add(step.type);
+    add(step.op);
+    add(step.constant);
+    for (const std::size_t operand : step.operands) add(operand);
+  }
+  return key;
+}
+
+}  // namespace hone
