@@ -27,7 +27,8 @@ struct KernelBuffer {
   DType dtype = DType::kF32;
   Shape shape;
   enum class Home : std::uint8_t { kInput, kParameter, kOutput, kIntermediate } home = Home::kIntermediate;
-  int position = 0;  // among those of its home
+  int position = 0;    // among those of its home
+  bool fixed = false;  // an intermediate that is made once, when the plan is prepared (dsl/once.h)
 };
 
 // A buffer seen through strides, already broadcast to the kernel's iteration space (stride 0 where it does not vary).

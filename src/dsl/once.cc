@@ -1,17 +1,85 @@
 #include "dsl/once.h"
 
-#include "dsl/family.h"
+#include <algorithm>
+#include <set>
+
+#include "problem/problem.h"
 
 namespace hone::dsl {
+namespace {
 
-bool IsMadeOnce(const KernelProgram& program, const Kernel& kernel) {
-  const auto buffer = [&](int b) -> const KernelBuffer& { return program.buffers[static_cast<std::size_t>(b)]; };
-  if (kernel.device->kind != DeviceKind::kCuda || kernel.family->name != "map" || kernel.operands.size() != 1 ||
-      !kernel.also.empty() || kernel.epilogue->kind != Expr::Kind::kLoad)
-    return false;
-  const KernelBuffer &from = buffer(kernel.operands[0].buffer), &to = buffer(kernel.target);
-  return from.home == KernelBuffer::Home::kParameter && to.home == KernelBuffer::Home::kIntermediate &&
-         IsFloat(from.dtype) && IsFloat(to.dtype) && Bytes(to.dtype) < Bytes(from.dtype);
+// Positions, angles and masks grow by far out of the little that says them, and every layer reads the same. Weights of
+// few bits are kept as they are: who has them so has them for the memory's sake.
+constexpr double kTableBytes = 1 << 21;
+
+double BytesOf(const KernelBuffer& buffer) {
+  return static_cast<double>(ElementCount(buffer.shape)) * static_cast<double>(Bytes(buffer.dtype));
+}
+
+class Finder {
+ public:
+  explicit Finder(const KernelProgram& program) : program_(program), once_(program.kernels.size(), true) {}
+
+  std::vector<bool> Find() && {
+    if (program_.device->kind != DeviceKind::kCuda) return std::vector<bool>(once_.size(), false);
+    while (!Settle()) {
+    }
+    return std::move(once_);
+  }
+
+ private:
+  const KernelBuffer& buffer(int b) const { return program_.buffers[static_cast<std::size_t>(b)]; }
+
+  // Takes out what cannot be once, as things stand; whether all could.
+  bool Settle() {
+    std::set<int> runs;  // buffers that something on every run writes
+    for (std::size_t k = 0; k < once_.size(); ++k) {
+      if (once_[k]) continue;
+      for (const int target : TargetsOf(program_.kernels[k])) runs.insert(target);
+    }
+    bool all = true;
+    for (std::size_t k = 0; k < once_.size(); ++k) {
+      if (!once_[k] || CanBe(program_.kernels[k], runs)) continue;
+      once_[k] = all = false;
+    }
+    return all;
+  }
+
+  bool CanBe(const Kernel& kernel, const std::set<int>& runs) const {
+    if (kernel.attributes.contains("sequence")) return false;
+    double made = 0, of = 0;
+    for (const int target : TargetsOf(kernel)) {
+      if (buffer(target).home != KernelBuffer::Home::kIntermediate || runs.contains(target)) return false;
+      made += BytesOf(buffer(target));
+    }
+    std::set<int> read;
+    for (const KernelOperand& operand : kernel.operands) read.insert(operand.buffer);
+    for (const int b : read) {
+      if (buffer(b).home == KernelBuffer::Home::kInput || buffer(b).home == KernelBuffer::Home::kOutput ||
+          runs.contains(b))
+        return false;
+      of += BytesOf(buffer(b));
+    }
+    return kernel.attributes.contains(kPrepared) || made <= std::max(of, kTableBytes);
+  }
+
+  const KernelProgram& program_;
+  std::vector<bool> once_;
+};
+
+}  // namespace
+
+std::vector<bool> MadeOnce(const KernelProgram& program) { return Finder(program).Find(); }
+
+KernelProgram WithMadeOnce(KernelProgram program) {
+  const std::vector<bool> once = MadeOnce(program);
+  for (std::size_t k = 0; k < once.size(); ++k) {
+    if (!once[k]) continue;
+    program.kernels[k].attributes[kPrepared] = {1};
+    for (const int target : TargetsOf(program.kernels[k]))
+      program.buffers[static_cast<std::size_t>(target)].fixed = true;
+  }
+  return program;
 }
 
 }  // namespace hone::dsl

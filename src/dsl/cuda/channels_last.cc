@@ -11,6 +11,7 @@
 #include "dsl/cuda/writer.h"
 #include "dsl/family.h"
 #include "dsl/knobs.h"
+#include "dsl/once.h"
 #include "dsl/shape/convolution.h"
 #include "dsl/way.h"
 

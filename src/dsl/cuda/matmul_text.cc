@@ -85,7 +85,8 @@ bool MatmulText::InPacks(int input, bool along_k) const {
 bool MatmulText::Constant(int input) const {
   const std::vector<int> buffers = BuffersOf(kernel_, Input(input));
   return std::all_of(buffers.begin(), buffers.end(), [&](int buffer) {
-    return program_.buffers[static_cast<std::size_t>(buffer)].home == KernelBuffer::Home::kParameter;
+    const KernelBuffer& read = program_.buffers[static_cast<std::size_t>(buffer)];
+    return read.home == KernelBuffer::Home::kParameter || read.fixed;
   });
 }
 

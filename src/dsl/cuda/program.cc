@@ -9,10 +9,7 @@
 namespace hone::dsl {
 
 Plan EmitCuda(const KernelProgram& given) {
-  KernelProgram program = SplitChannelsLast(ProductsApart(given));
-  for (Kernel& kernel : program.kernels) {
-    if (IsMadeOnce(program, kernel)) kernel.attributes[kPrepared] = {1};
-  }
+  const KernelProgram program = WithMadeOnce(SplitChannelsLast(ProductsApart(given)));
   DeviceWriter writer(program);
   for (std::size_t first = 0; first < program.kernels.size();) {
     const Kernel& kernel = program.kernels[first];

@@ -13,6 +13,7 @@
 #include "dsl/cuda/device_helpers.h"
 #include "dsl/element.h"
 #include "dsl/family.h"
+#include "dsl/once.h"
 
 namespace hone::dsl {
 namespace {
@@ -272,12 +273,15 @@ void DeviceWriter::Launch(const LaunchShape& shape) {
   }
   text_.clear();
   depth_ = 0;
-  const bool prepare = shape.prepare || kernel_->attributes.contains(kPrepared);
+  const bool prepare = shape.prepare || IsOnce();
   (prepare ? plan_.prepare : plan_.steps).emplace_back(std::move(step));
   if (!prepare) uses_.push_back(std::move(use));
 }
 
+bool DeviceWriter::IsOnce() const { return kernel_->attributes.contains(kPrepared); }
+
 void DeviceWriter::Call(PlanStep step, bool prepare) {
+  prepare = prepare || IsOnce();
   (prepare ? plan_.prepare : plan_.steps).push_back(std::move(step));
   if (!prepare) uses_.emplace_back();
 }

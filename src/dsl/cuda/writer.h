@@ -22,9 +22,6 @@
 
 namespace hone::dsl {
 
-// An attribute of a kernel of parameters alone: it is launched once, when the plan is prepared.
-inline constexpr const char* kPrepared = "prepared";
-
 class DeviceWriter {
  public:
   explicit DeviceWriter(const KernelProgram& program);
@@ -91,6 +88,8 @@ class DeviceWriter {
   Plan Finish();  // the plan; the writer is spent
 
  private:
+  bool IsOnce() const;  // the statement under way
+
   const KernelProgram& program_;
   const Kernel* kernel_ = nullptr;
   std::vector<std::string> names_;  // of buffers

@@ -109,8 +109,10 @@ std::vector<double> PredictKernels(const dsl::KernelProgram& program, const Devi
   const bool known = !machine.ceilings.bandwidth.empty() && machine.ceilings.fma_flops_f32 > 0;
   const Ceilings ceilings = known ? machine.ceilings : Assumed(machine.kind);
   std::vector<double> times;
-  for (const auto& kernel : program.kernels) {
-    if (dsl::IsMadeOnce(program, kernel)) {
+  const std::vector<bool> once = dsl::MadeOnce(program);
+  for (std::size_t k = 0; k < once.size(); ++k) {
+    const dsl::Kernel& kernel = program.kernels[k];
+    if (once[k]) {
       times.push_back(0);
       continue;
     }
