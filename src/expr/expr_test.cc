@@ -99,6 +99,15 @@ TEST(IndexStepsTest, WhatIsSharedIsComputedOnce) {
     EXPECT_EQ(steps.made(sum)[n], std::ldexp(static_cast<double>((a * 3 + b) % 5), 40));
     EXPECT_EQ(steps.made(choice)[n], ValueAt(chosen, {{i.id, a}, {j.id, b}}));
   }
+  EXPECT_FALSE(steps.AllWhole());  // halves of i
+  IndexSteps whole({{i.id, 0}});
+  whole.Add(Expr(i) * (std::int64_t{1} << 50));
+  whole.place(0).fill(8);
+  whole.Run();
+  EXPECT_TRUE(whole.AllWhole());
+  whole.place(0)[7] = 9;
+  whole.Run();
+  EXPECT_FALSE(whole.AllWhole());
 }
 
 // Whether a window of three around i lies within, and i is even.

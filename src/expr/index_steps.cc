@@ -1,5 +1,6 @@
 #include "expr/index_steps.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "expr/fold.h"
@@ -31,6 +32,13 @@ std::size_t IndexSteps::Add(const ExprNode& node) {
 void IndexSteps::Run() {
   columns_.resize(steps_.size());
   for (std::size_t s = 0; s < steps_.size(); ++s) Do(steps_[s], columns_[s]);
+}
+
+bool IndexSteps::AllWhole() const {
+  constexpr double kMost = 1LL << 53;
+  return std::ranges::all_of(columns_, [](const Column& column) {
+    return std::ranges::all_of(column, [](double x) { return std::abs(x) <= kMost && x == std::trunc(x); });
+  });
 }
 
 void IndexSteps::Do(const Step& step, Column& made) const {

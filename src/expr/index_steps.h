@@ -31,6 +31,8 @@ class IndexSteps {
   Column& place(std::size_t rank) { return places_[rank]; }  // of an index, to be filled before Run
   void Run();
   const Column& made(std::size_t step) const { return columns_[step]; }
+  // Whether all that any step has made is a whole number that a double has exactly.
+  bool AllWhole() const;
 
   // The same for all steps that are the same but for the ids of their indices.
   std::string Key() const;

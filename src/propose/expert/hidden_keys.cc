@@ -88,6 +88,34 @@ Expr AllOf(const std::vector<Condition>& conditions) {
 
 // --- Scores ---
 
+bool IsMinusInfinity(const Expr& e) { return ConstantNumber(e) == -INFINITY; }
+// The least number of bf16 or f32 stands for -inf where a query sees some key: no score comes near it.
+bool IsHidden(const Expr& e) {
+  constexpr double kNoScore = -1e30;
+  const auto number = ConstantNumber(e);
+  return number && *number <= kNoScore;
+}
+
+// A score, whose queries see some key each, with -inf for what a number hides or is added to hide, which kernels skip.
+// Of one that something else hides keys of, too, nothing is known.
+Expr WithInfinity(const Expr& score) {
+  const auto is_plain = [](const Expr& e) {
+    bool plain = !HasLoad(e);
+    Visit(e, [&](const ExprNode& node) { plain &= node.kind != Expr::Kind::kSelect; });
+    return plain;
+  };
+  if (score->kind == Expr::Kind::kSelect && IsHidden(score->operands[2]) && is_plain(score->operands[1]))
+    return Select(score->operands[0], score->operands[1], -INFINITY);
+  if (!IsBinary(score, BinaryOp::kAdd)) return score;
+  for (const std::size_t addend : {1u, 0u}) {
+    const Expr &mask = score->operands[addend], &other = score->operands[1 - addend];
+    if (mask->kind == Expr::Kind::kSelect && ConstantNumber(mask->operands[1]) == 0.0 && IsHidden(mask->operands[2]) &&
+        is_plain(other))
+      return Select(mask->operands[0], other, -INFINITY);
+  }
+  return score;
+}
+
 class Causal {
  public:
   Causal(const IndexVar& query, const IndexVar& key) : query_(query), key_(key), own_(OwnPlaceOf(query, key)) {}
@@ -139,14 +167,6 @@ class Causal {
                          : Select(score->operands[0], score->operands[1], *shown);
     }
     return std::nullopt;
-  }
-
-  static bool IsMinusInfinity(const Expr& e) { return ConstantNumber(e) == -INFINITY; }
-  // The least number of bf16 or f32 stands for -inf where a query sees some key: no score comes near it.
-  static bool IsHidden(const Expr& e) {
-    constexpr double kNoScore = -1e30;
-    const auto number = ConstantNumber(e);
-    return number && *number <= kNoScore;
   }
 
   // Whether each query sees a key, its own one or, of no further conditions, the first.
@@ -255,7 +275,8 @@ std::optional<Expr> WeightBehindCausal(const Memory& memory, const Expr& score, 
 }
 
 std::optional<Expr> BehindCausal(const Expr& score, const IndexVar& query, const IndexVar& key) {
-  return Causal(query, key).Behind(score);
+  auto behind = Causal(query, key).Behind(score);
+  return behind ? WithInfinity(*behind) : behind;
 }
 
 }  // namespace hone::expert

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "propose/expert/constants.h"
 #include "propose/expert/normalise.h"
 #include "propose/expert/rewrite.h"
 #include "propose/expert/unflatten.h"
@@ -323,6 +324,7 @@ std::vector<Piece> PiecesOf(const Memory& memory) {
   const Graph& graph = memory.graph();
   std::vector<Piece> pieces;
   const auto live = LiveStages(graph);
+  const auto constants = ConstantsOf(memory);
   for (std::size_t s = 0; s < graph.stages().size(); ++s) {
     if (!live[s]) continue;
     const Stage& stage = graph.stages()[s];
@@ -346,6 +348,12 @@ std::vector<Piece> PiecesOf(const Memory& memory) {
     if (ElementCount(memory.shape(stage.buffer)) == 0) {
       piece.space = stage.vars;
       piece.value = Cast(0, stage.value->type);
+      pieces.push_back(std::move(piece));
+      continue;
+    }
+    if (const auto known = constants.find(stage.buffer); known != constants.end()) {
+      piece.space = Normalise(stage.vars, Expr(0)).space;
+      piece.value = Cast(static_cast<std::int64_t>(known->second), stage.value->type);
       pieces.push_back(std::move(piece));
       continue;
     }
