@@ -370,6 +370,15 @@ def draw_one_hot(op, drawer):
     return {"self": wholes(drawer, shape, 0, classes - 1), "num_classes": classes}
 
 
+def draw_histc(op, drawer):
+    rng = drawer.rng
+    x = reals(drawer, *[rng.randint(1, 6) for _ in range(rng.randint(0, 2))])
+    low = rng.choice([0, -1, -0.5])
+    # Where bins meet, other roundings put an element into another one: at the ends there are, and nowhere else.
+    made = {"self": torch.where(x > 1.2, low, x), "bins": rng.randint(1, 9)}
+    return made | rng.choice([{}, {"min": low, "max": low + rng.choice([1, 1.7])}, {"min": low, "max": low}])
+
+
 def draw_grid(op, drawer):
     rng = drawer.rng
     n = rng.randint(1, 2)
@@ -457,6 +466,7 @@ DRAWN_WHOLE = {
     **by(draw_instance_norm, "instance_norm"),
     **by(draw_masked, "masked_scatter"),
     **by(draw_one_hot, "one_hot"),
+    **by(draw_histc, "histc"),
     **by(draw_grid, "grid_sampler_2d"),
     **by(draw_scaled, "_scaled_mm"),
     **by(draw_trilinear, "_trilinear"),

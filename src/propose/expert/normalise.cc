@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "analysis/interval.h"
 #include "expr/affine.h"
 #include "propose/expert/rewrite.h"
 
@@ -104,6 +105,22 @@ Expr SimplifyBit(const Expr& e) {
   return multiple || (range.low >= 0 && range.high < bit) ? Expr(std::int64_t{0}) : Expr();
 }
 
+// What types alone say.
+class TypeReader : public RangeReader {
+ protected:
+  Range OfLoad(const ExprNode& load) override {
+    const double infinite = std::numeric_limits<double>::infinity();
+    return {.low = -infinite, .high = infinite, .whole = load.type != ScalarType::kReal};
+  }
+};
+
+// To a whole number, of one: of what is only counted, a sum in reals too.
+Expr SimplifyRounding(const Expr& e) {
+  constexpr UnaryOp kRoundings[] = {UnaryOp::kFloor, UnaryOp::kCeil, UnaryOp::kTrunc, UnaryOp::kRound};
+  const bool rounds = std::ranges::find(kRoundings, e->unary) != std::end(kRoundings);
+  return rounds && TypeReader().Of(e->operands[0]).whole ? e->operands[0] : Expr();
+}
+
 // What a fold over no element is.
 Expr Identity(const Expr& fold) {
   const double infinite = std::numeric_limits<double>::infinity();
@@ -165,6 +182,7 @@ Expr Simplify(const Expr& expr) {
   return Rewrite(expr, [](const Expr& e) -> Expr {
     if (e->kind == Expr::Kind::kReduce) return SimplifyFold(e);
     if (e->kind == Expr::Kind::kIndex && e->index.extent == 1) return std::int64_t{0};
+    if (e->kind == Expr::Kind::kUnary) return SimplifyRounding(e);
     if (e->kind != Expr::Kind::kBinary) return {};
     if (IsDivision(*e)) return SimplifyDivision(e);
     if (e->type == ScalarType::kInt) {

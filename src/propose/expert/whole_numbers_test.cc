@@ -42,6 +42,14 @@ TEST(WholeNumbersTest, GroupsEndWhereTheirCountsSay) {
   EXPECT_NE(program.find("y = grouped_matmul(a, b, sums)"), std::string::npos) << program;
 }
 
+TEST(WholeNumbersTest, OnesThatAreAddedUpInRealsNeedNoRounding) {
+  const std::string program = WrittenText(R"({"hone_problem": 1, "name": "histogram", "tensors": [
+  {"name": "x", "shape": [64, 32], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "y", "shape": [8], "dtype": "f32", "role": "output"}],
+ "graph": [{"op": "aten.histc.default", "args": {"self": "%x", "bins": 8, "max": 1}, "outputs": ["y"]}]})");
+  EXPECT_NE(program.find("y = nest [i < 8] (sum ["), std::string::npos) << program;
+}
+
 TEST(WholeNumbersTest, AChoiceOfNumbersThatOthersReadIsWhole) {
   const std::string program = WrittenText(R"({"hone_problem": 1, "name": "bits", "tensors": [
   {"name": "x", "shape": [64, 8], "dtype": "i64", "role": "input", "generator": {"kind": "integer", "low": 0, "high": 2}},
