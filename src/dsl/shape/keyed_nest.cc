@@ -52,6 +52,15 @@ Expr BaseOf(const KeyedNest& nest) {
   return {};
 }
 
+bool AddsPay(const Kernel& kernel) {
+  constexpr double kLooks = 1 << 22;      // about what is done in the time that a second kernel takes to begin
+  constexpr std::int64_t kInTurn = 1024;  // and so many of an element's own, however few elements there are
+  const auto nest = KeyedNestOf(kernel);
+  if (!nest || WhyNotAdded(kernel) || PointsOf(Beside(*nest)) > 1) return false;
+  const std::int64_t terms = PointsOf(nest->fold.over);
+  return terms >= kInTurn || static_cast<double>(PointsOf(nest->element.indices)) * static_cast<double>(terms) > kLooks;
+}
+
 bool ListsPay(const Kernel& kernel) {
   constexpr double kLooks = 1 << 24;  // what is done in the time that the kernels for lists take to begin
   const auto nest = KeyedNestOf(kernel);

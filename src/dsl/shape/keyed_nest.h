@@ -25,6 +25,8 @@ std::optional<std::string> WhyNotAdded(const Kernel& kernel);
 // What a sum is added to, of a nest of which they can: "base + it".
 Expr BaseOf(const KeyedNest& nest);
 
+// Whether single terms are added, in two kernels, sooner than elements have looked at them all.
+bool AddsPay(const Kernel& kernel);
 // Whether lists are less work than all elements' looks at all terms.
 bool ListsPay(const Kernel& kernel);
 

@@ -106,9 +106,8 @@ void Emit(const KernelProgram&, const Kernel& kernel, DeviceWriter& out) {
 
 // Where nothing is added but single numbers; of rows, listing costs little beside reading them.
 std::optional<double> Cost(const Kernel& kernel) {
-  const auto nest = KeyedNestOf(kernel);
-  if (!nest || !ListsPay(kernel)) return std::nullopt;
-  return PointsOf(Beside(*nest)) == 1 ? 0.5 : 2;
+  if (AddsPay(kernel)) return 0.5;
+  return ListsPay(kernel) ? std::optional(2.0) : std::nullopt;
 }
 
 constexpr Knob kKnobs[] = {kBlockThreadsKnob};

@@ -81,6 +81,17 @@ TEST_F(NestAddsTest, TheyAreTheDefaultWhereSingleNumbersAreAdded) {
   EXPECT_EQ(said("input key: i32[50, 7000]\noutput y: i64[50, 900]\ny = nest [i < 50, j < 900] (max [k < 7000] "
                  "(select(key[i, k] == j, k, -1)))"),
             "adds");
+  // As soon as a second kernel begins sooner than all have looked at all: as an order is turned round, as one counts.
+  const auto last = [&](int places) {
+    return said(
+        fmt::format("input key: i64[{0}]\noutput y: i64[{0}]\ny = nest [i < {0}] (max [k < {0}] (select(key[k] == "
+                    "i, k, -1)))",
+                    places));
+  };
+  EXPECT_EQ(last(4096), "adds");
+  EXPECT_EQ(last(512), "dots");
+  EXPECT_EQ(said("input key: i64[4096]\noutput y: f32[8]\ny = nest [i < 8] (sum [k < 4096] (real(key[k] == i)))"),
+            "adds");
   EXPECT_EQ(said(Text("relu(sum [k < 7000] (select(key[i, k] == j, x[i, k], 0)))")),
             "'way' adds: something is made of the sum before it is stored; try dots");
   EXPECT_EQ(

@@ -30,7 +30,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 std::optional<double> Cost(const Kernel& kernel) {
   constexpr std::int64_t kPacks = 32, kPacksLookedUp = 8, kFew = 8192;
   const auto dot = OneFold(kernel);
-  if (!dot || ListsPay(kernel)) return std::nullopt;
+  if (!dot || ListsPay(kernel) || AddsPay(kernel)) return std::nullopt;
   const bool looks_up = LooksUp(dot->fold->operands[0]);
   if (!looks_up && PointsOf(dot->element.indices) > kFew) return std::nullopt;
   const std::int64_t count = TermsInPacks(kernel, *dot->fold);
