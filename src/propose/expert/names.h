@@ -29,6 +29,7 @@ class Names {
   std::string Fresh(const std::string& name);
   // From now on the buffer is called so. `shape`: as the language knows it.
   void Call(int buffer, const std::string& name, const Shape& shape, DType dtype);
+  bool IsCalled(int buffer) const { return values_.contains(buffer); }
 
   // The load as something that broadcasts over `space`: the value itself where its own shape does, else a view. Nothing
   // if it varies with other indices or the value is not made yet.

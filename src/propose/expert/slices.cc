@@ -73,6 +73,23 @@ std::optional<Piece> ProductOfSlice(const Memory& memory, const Piece& product, 
   return Ended(memory, *slice, product, map, [](const ExprNode&) { return Expr(); });
 }
 
+namespace {
+
+// Whether neighbours of each operand are neighbours along some index: kernels read runs. Of every other column they
+// would not.
+bool ReadsRuns(const Memory& memory, const Piece& product) {
+  bool runs = true;
+  VisitValues(product.fold->body, [&](const ExprNode& node) {
+    if (node.kind != Expr::Kind::kLoad || node.operands.empty()) return;
+    const auto position = memory.Position(node);
+    const auto along = position ? position : AffineOf(node.operands.back());
+    runs &= along && std::ranges::any_of(along->coefficient, [](const auto& of) { return of.second == 1; });
+  });
+  return runs;
+}
+
+}  // namespace
+
 std::optional<Piece> ProductOfSlices(const Memory& memory, const Piece& product, const Piece& map) {
   const auto places = PlacesIn(memory, product, map);
   // Half of it each, or much is made in vain.
@@ -80,7 +97,7 @@ std::optional<Piece> ProductOfSlices(const Memory& memory, const Piece& product,
     return std::nullopt;
   auto first = SliceOf(memory, product, places[0], map.space);
   auto last = SliceOf(memory, product, places[1], map.space);
-  if (!first || !last) return std::nullopt;
+  if (!first || !last || !ReadsRuns(memory, *first) || !ReadsRuns(memory, *last)) return std::nullopt;
   const Expr own = Load(product.buffer, {ToExpr(OwnPosition(map.space), map.space)}, ScalarType::kReal);
   Piece made = Ended(memory, *last, product, map,
                      [&](const ExprNode& load) { return *memory.Position(load) == places[0] ? own : Expr(); });

@@ -124,7 +124,9 @@ class ProgramWriter {
       }
       last.inside.clear();
       last.also.clear();
-      return std::all_of(piece.inside.begin(), piece.inside.end(), write) && WritePiece(last) &&
+      // Both products may have groups that are the same.
+      const auto write_once = [&](const Piece& part) { return names_.IsCalled(part.buffer) || WritePiece(part); };
+      return std::ranges::all_of(piece.inside, write_once) && WritePiece(last) &&
              std::all_of(piece.also.begin(), piece.also.end(), write);
     }
     if (TryKinds({Form::kMerged, Form::kAsItIs}, piece)) return true;

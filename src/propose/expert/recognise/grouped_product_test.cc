@@ -40,34 +40,40 @@ TEST(GroupedProductTest, WhatComesBehindGoesIntoIt) {
   EXPECT_NE(program.find("-> relu(it)"), std::string::npos) << program;
 }
 
-// Experts of gates: of a matrix each for the gate and what it gates, or of one whose product is cut in two.
-std::string Gated(bool one_matrix) {
+// Experts of gates: of a matrix each for the gate and what it gates, or of one whose product is cut in two, at a column
+// or into every other one.
+enum class Gates { kTwoMatrices, kHalves, kEveryOther };
+std::string Gated(Gates gates, int depth = 64) {
+  const bool one_matrix = gates != Gates::kTwoMatrices;
+  const std::string_view first = gates == Gates::kHalves ? R"("start": 0, "end": 96)" : R"("start": 0, "step": 2)",
+                         second = gates == Gates::kHalves ? R"("start": 96, "end": 192)" : R"("start": 1, "step": 2)";
   const std::string drawn = R"("generator": {"kind": "uniform", "low": 0, "high": 1})", of_two = R"(
   {"op": "aten._grouped_mm.default", "args": {"self": "%x", "mat2": "%g", "offs": "%ends"}, "outputs": ["a"]},
   {"op": "aten._grouped_mm.default", "args": {"self": "%x", "mat2": "%u", "offs": "%ends"}, "outputs": ["b"]},)",
-                    of_one = R"(
-  {"op": "aten._grouped_mm.default", "args": {"self": "%x", "mat2": "%gu", "offs": "%ends"}, "outputs": ["both"]},
-  {"op": "aten.slice.Tensor", "args": {"self": "%both", "dim": 1, "start": 0, "end": 96}, "outputs": ["a"]},
-  {"op": "aten.slice.Tensor", "args": {"self": "%both", "dim": 1, "start": 96, "end": 192}, "outputs": ["b"]},)";
-  const std::string two =
-                        fmt::format(R"({{"name": "g", "shape": [6, 64, 96], "dtype": "bf16", "role": "parameter", {0}}},
-  {{"name": "u", "shape": [6, 64, 96], "dtype": "bf16", "role": "parameter", {0}}},)",
-                                    drawn),
+                    of_one = fmt::format(R"(
+  {{"op": "aten._grouped_mm.default", "args": {{"self": "%x", "mat2": "%gu", "offs": "%ends"}}, "outputs": ["both"]}},
+  {{"op": "aten.slice.Tensor", "args": {{"self": "%both", "dim": 1, {0}}}, "outputs": ["a"]}},
+  {{"op": "aten.slice.Tensor", "args": {{"self": "%both", "dim": 1, {1}}}, "outputs": ["b"]}},)",
+                                         first, second);
+  const std::string two = fmt::format(
+                        R"({{"name": "g", "shape": [6, {1}, 96], "dtype": "bf16", "role": "parameter", {0}}},
+  {{"name": "u", "shape": [6, {1}, 96], "dtype": "bf16", "role": "parameter", {0}}},)",
+                        drawn, depth),
                     one = fmt::format(
-                        R"({{"name": "gu", "shape": [6, 64, 192], "dtype": "bf16", "role": "parameter", {0}}},)",
-                        drawn);
+                        R"({{"name": "gu", "shape": [6, {1}, 192], "dtype": "bf16", "role": "parameter", {0}}},)",
+                        drawn, depth);
   return fmt::format(R"({{"hone_problem": 1, "name": "gated", "tensors": [
-  {{"name": "x", "shape": [100, 64], "dtype": "bf16", "role": "input", {0}}}, {1}
+  {{"name": "x", "shape": [100, {3}], "dtype": "bf16", "role": "input", {0}}}, {1}
   {{"name": "ends", "shape": [6], "dtype": "i32", "role": "input", "generator": {{"kind": "integer", "low": 0, "high": 100}}}},
   {{"name": "y", "shape": [100, 96], "dtype": "bf16", "role": "output"}}],
  "graph": [{2}
   {{"op": "silu", "args": {{"self": "%a"}}, "outputs": ["s"]}},
   {{"op": "mul", "args": {{"self": "%s", "other": "%b"}}, "outputs": ["y"]}}]}})",
-                     drawn, one_matrix ? one : two, one_matrix ? of_one : of_two);
+                     drawn, one_matrix ? one : two, one_matrix ? of_one : of_two, depth);
 }
 
 TEST(GroupedProductTest, AGateAndWhatItGatesAreOneStatementForAllGroups) {
-  const std::string two = WrittenText(Gated(false)), one = WrittenText(Gated(true));
+  const std::string two = WrittenText(Gated(Gates::kTwoMatrices)), one = WrittenText(Gated(Gates::kHalves));
   for (const std::string& program : {two, one}) {
     EXPECT_EQ(program.find("= grouped_matmul("), program.rfind("= grouped_matmul(")) << program;
     EXPECT_NE(program.find(" = product("), std::string::npos) << program;
@@ -75,11 +81,24 @@ TEST(GroupedProductTest, AGateAndWhatItGatesAreOneStatementForAllGroups) {
   }
   EXPECT_NE(one.find("= gu: [6, 64, 96] strides [12288, 192, 1] offset 96\n"), std::string::npos) << one;
   // Where no kernel makes both, each is one of its own, whose groups are not looked up by anybody else.
-  for (const bool one_matrix : {false, true}) {
-    const std::string program = WrittenText(Gated(one_matrix), {}, DeviceModel{});
+  for (const Gates gates : {Gates::kTwoMatrices, Gates::kHalves}) {
+    const std::string program = WrittenText(Gated(gates), {}, DeviceModel{});
     EXPECT_NE(program.find("= grouped_matmul("), program.rfind("= grouped_matmul(")) << program;
     EXPECT_EQ(program.find("nest"), std::string::npos) << program;
   }
+}
+
+TEST(GroupedProductTest, OfEveryOtherColumnTheProductIsOneWithItsEnd) {
+  const std::string program = WrittenText(Gated(Gates::kEveryOther));
+  EXPECT_NE(program.find("both: bf16 = grouped_matmul(x, gu, ends)\n"), std::string::npos) << program;
+  EXPECT_EQ(program.find("nest"), std::string::npos) << program;
+}
+
+TEST(GroupedProductTest, GroupsOfTwoProductsThatNoKernelMakesAreLookedUpOnce) {
+  const std::string program = WrittenText(Gated(Gates::kHalves, 60));
+  EXPECT_EQ(program.find("grouped_matmul"), std::string::npos) << program;
+  EXPECT_NE(program.find("group = nest"), std::string::npos) << program;
+  EXPECT_EQ(program.find("group = nest"), program.rfind("group = nest")) << program;
 }
 
 TEST(GroupedProductTest, AProcessorHasThemInAnyType) {
