@@ -269,7 +269,7 @@ bool Fuser::IsWorth(std::size_t map_at, std::size_t reader_at) const {
   if (map.loads_nothing && !map.plain && !map.expensive && !reader.plain && IsSimpleMap(reader_at)) return true;
   // What is looked up for a fold, once, is looked up there, where there are folds enough to fill a device.
   if (into.fold && !map.plain && !map.loads_nothing && !map.expensive && only_reader && FillsADevice(into) &&
-      !IsProduct(into) && reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
+      reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
     return true;
   // A contraction or a window reads each element many times: only views go into it.
   if (IsProduct(into) || IsWindow(into) || reader.folds_inside) return false;

@@ -102,6 +102,7 @@ std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& piece
         if (made < 0 || static_cast<std::size_t>(made) >= map_at || (memory.IsOutput(load.buffer) && !stores)) continue;
         const Piece& fold = pieces[static_cast<std::size_t>(made)];
         if (fold.fold && fold.statistics.empty() && fold.inside.empty() && fold.fold->op <= ReduceOp::kMin &&
+            ElementCount(Extents(fold.space)) < ElementCount(Extents(map.space)) &&  // or it is of no row
             !IsContraction(memory, *fold.fold) && IsPlain(memory, fold) && IsOneWindowOfEach(fold) &&
             members.insert(static_cast<std::size_t>(made)).second)
           collect(fold);

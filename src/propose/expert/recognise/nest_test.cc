@@ -40,6 +40,20 @@ TEST(NestedFoldsTest, TakenBackRowsAreCopied) {
   EXPECT_NE(program.find("rows = nest"), std::string::npos) << program;
 }
 
+// Matrices of experts that are chosen by row, each times its row alone: nothing of them is read twice.
+TEST(NestedFoldsTest, MatricesThatAreChosenByRowAreReadAsTheyLie) {
+  const std::string program = WrittenText(R"({"hone_problem": 1, "name": "chosen", "tensors": [
+  {"name": "x", "shape": [128, 256], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "w", "shape": [8, 512, 256], "dtype": "bf16", "role": "parameter", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "c", "shape": [128], "dtype": "i64", "role": "input", "generator": {"kind": "integer", "low": 0, "high": 8}},
+  {"name": "y", "shape": [128, 512, 1], "dtype": "bf16", "role": "output"}],
+ "graph": [{"op": "aten.index.Tensor", "args": {"self": "%w", "indices": ["%c"]}, "outputs": ["own"]},
+  {"op": "aten.unsqueeze.default", "args": {"self": "%x", "dim": -1}, "outputs": ["column"]},
+  {"op": "aten.bmm.default", "args": {"self": "%own", "mat2": "%column"}, "outputs": ["y"]}]})");
+  EXPECT_NE(program.find(" = nest [i < 128, j < 512] (sum [k < 256] (w["), std::string::npos) << program;
+  EXPECT_EQ(program.find("own"), std::string::npos) << program;
+}
+
 TEST(NestTest, AScalarMayReadAnElementOfARowAndStayAFold) {
   const std::string program = WrittenText(R"({"hone_problem": 1, "name": "scalar", "tensors": [
   {"name": "x", "shape": [4096], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},

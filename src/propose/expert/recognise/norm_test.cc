@@ -49,6 +49,16 @@ TEST(NormTest, WhatALaterStatementReadsIsMadeBesideItToo) {
   EXPECT_LT(text.find("also s"), text.find("matmul(s")) << text;
 }
 
+TEST(NormTest, OfSumsThatAreNoneOfARowItIsOneAllTheSame) {
+  const std::string text = WrittenText(R"({"hone_problem": 1, "name": "n", "tensors": [
+  {"name": "x", "shape": [64, 2, 256], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "y", "shape": [64, 256], "dtype": "bf16", "role": "output"}],
+ "graph": [{"op": "sum", "args": {"self": "%x", "dim": [1]}, "outputs": ["s"]},
+  {"op": "rms_norm", "args": {"input": "%s", "normalized_shape": [256], "eps": 1e-5}, "outputs": ["y"]}]})");
+  EXPECT_NE(text.find("s: bf16 = reduce sum(x) over [1]"), std::string::npos) << text;
+  EXPECT_NE(text.find("y = norm(s) over [1]"), std::string::npos) << text;
+}
+
 TEST(NormTest, WhatARowHasOneOfIsMadeBesideItsElements) {
   const auto written = [](const std::string& outputs, const std::string& nodes, const DeviceModel& device) {
     return WrittenText(R"({"hone_problem": 1, "name": "n", "tensors": [
