@@ -81,6 +81,18 @@ bool Fuser::TurnsTable(std::size_t map_at, std::size_t reader_at) const {
   return inner.extent > 1 && position->of(inner) > 1;
 }
 
+// Whether the map is nothing but the elements of what another piece makes for it alone, and some reader has to have
+// them by themselves, as one that looks up rows has: read there by the others, they would be written twice. So the map
+// ends that piece.
+bool Fuser::EndsItsMaker(std::size_t map_at) const {
+  const Piece& map = pieces_[map_at];
+  const int source = memory_.Root(map.value->buffer);
+  return maker_[Id(source)] >= 0 && !memory_.IsOutput(source) && readers_[Id(source)].size() == 1 &&
+         memory_.Position(*map.value) == OwnPosition(map.space) &&
+         std::ranges::any_of(Readers(map.buffer),
+                             [&](std::size_t reader) { return !Inlined(map_at, pieces_[reader]); });
+}
+
 // A map that only moves elements (transpose, expand, slice) is another way to index its source; a number is itself.
 // Those that repeat elements come first: what a product's factors do not vary with is known then.
 void Fuser::InlineViews() {
@@ -96,7 +108,7 @@ void Fuser::InlineViews() {
   const auto inline_views = [&](bool roundings) {
     InlineWhere([&](std::size_t map, std::size_t reader) {
       if (rounded_ && RoundsToHalves(map) && (!roundings || IsProductOf(reader, pieces_[map].buffer))) return false;
-      return (is_view(map) && !ScattersRows(map, reader) && !TurnsTable(map, reader)) ||
+      return (is_view(map) && !ScattersRows(map, reader) && !TurnsTable(map, reader) && !EndsItsMaker(map)) ||
              pieces_[map].value->kind == Expr::Kind::kConst;
     });
   };

@@ -55,6 +55,7 @@ class Fuser {
   void JoinRoundings();
   bool IsProductOf(std::size_t at, int buffer) const;
   bool ScattersRows(std::size_t map_at, std::size_t reader_at) const;
+  bool EndsItsMaker(std::size_t map_at) const;
   bool TurnsTable(std::size_t map_at, std::size_t reader_at) const;
   void SplitBatches();
   void CutKeyedFolds();

@@ -59,6 +59,25 @@ TEST(NormTest, OfSumsThatAreNoneOfARowItIsOneAllTheSame) {
   EXPECT_NE(text.find("y = norm(s) over [1]"), std::string::npos) << text;
 }
 
+// By a product and by who looks up rows, of which the second cannot read the norm's own dimensions.
+TEST(NormTest, WhatIsRoundedForSeveralIsWrittenOnce) {
+  const std::string text = WrittenText(R"({"hone_problem": 1, "name": "n", "tensors": [
+  {"name": "x", "shape": [2, 128, 256], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "g", "shape": [256], "dtype": "f32", "role": "parameter", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "w", "shape": [256, 64], "dtype": "bf16", "role": "parameter", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "c", "shape": [512], "dtype": "i64", "role": "input", "generator": {"kind": "integer", "low": 0, "high": 256}},
+  {"name": "y", "shape": [256, 64], "dtype": "bf16", "role": "output"},
+  {"name": "z", "shape": [512, 256], "dtype": "bf16", "role": "output"}],
+ "graph": [{"op": "_to_copy", "args": {"self": "%x", "dtype": "f32"}, "outputs": ["f"]},
+  {"op": "rms_norm", "args": {"input": "%f", "normalized_shape": [256], "weight": "%g", "eps": 1e-5}, "outputs": ["n"]},
+  {"op": "_to_copy", "args": {"self": "%n", "dtype": "bf16"}, "outputs": ["h"]},
+  {"op": "aten.view.default", "args": {"self": "%h", "size": [256, 256]}, "outputs": ["rows"]},
+  {"op": "aten.mm.default", "args": {"self": "%rows", "mat2": "%w"}, "outputs": ["y"]},
+  {"op": "aten.index.Tensor", "args": {"self": "%rows", "indices": ["%c"]}, "outputs": ["z"]}]})");
+  EXPECT_NE(text.find("h: bf16 = norm("), std::string::npos) << text;
+  EXPECT_EQ(Statements(text), 3u) << text;
+}
+
 TEST(NormTest, WhatARowHasOneOfIsMadeBesideItsElements) {
   const auto written = [](const std::string& outputs, const std::string& nodes, const DeviceModel& device) {
     return WrittenText(R"({"hone_problem": 1, "name": "n", "tensors": [
