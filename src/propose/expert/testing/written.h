@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "dsl/kernel.h"
 #include "dsl/program.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/writer.h"
@@ -20,7 +21,12 @@ inline std::optional<dsl::Program> Written(const std::string& text, const Fusion
   const auto graph = Graph::Create(*problem);
   EXPECT_TRUE(graph) << graph.error().message;
   const Memory memory(*graph);
-  return WriteProgram(memory, Fuse(memory, PiecesOf(memory), fusion), device, Products::kF32);
+  auto program = WriteProgram(memory, Fuse(memory, PiecesOf(memory), fusion), device, Products::kF32);
+  if (!program) return program;
+  const auto checked = dsl::Check(*program, &*problem, device);
+  const auto* complaint = std::get_if<dsl::Complaint>(&checked);
+  EXPECT_EQ(complaint, nullptr) << complaint->message << "\n" << dsl::Print(*program);
+  return program;
 }
 
 inline std::string WrittenText(const std::string& text, const Fusion& fusion = {},
