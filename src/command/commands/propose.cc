@@ -50,9 +50,11 @@ Result<Answer> RunIt(VerbCall& call) {
   const DeviceModel machine = HONE_TRY(KnownDevice(call));
   const auto proposer = HONE_TRY(chosen.Make(
       {.graph = graph, .machine = machine, .models = call.Text("models"), .index = HONE_TRY(IndexFor(call, chosen))}));
-  auto proposals = HONE_TRY(proposer->Propose({})).proposals;
+  auto round = HONE_TRY(proposer->Propose({}));
+  auto& proposals = round.proposals;
   if (proposals.empty()) {
     call.Note(fmt::format("{} knows no program for this problem on {}", chosen.Identity(), machine.processor));
+    for (std::string& note : round.notes) call.Note(std::move(note));
     return Answer(nlohmann::json::array(), "", ExitCode::kNo);
   }
   if (!call.Flag("all") && proposals.size() > 1) proposals.resize(1);

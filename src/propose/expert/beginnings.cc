@@ -43,7 +43,7 @@ class Beginner {
  public:
   Beginner(const Graph& graph, const DeviceModel& machine) : graph_(graph), machine_(machine), memory_(graph) {}
 
-  std::vector<Beginning> Make() {
+  std::vector<Beginning> Make(std::vector<std::string>* missing) {
     const auto pieces = PiecesOf(memory_);
     std::vector<std::vector<Piece>> known;  // of the cuts so far
     for (const Cut& cut : kCuts) {
@@ -53,6 +53,7 @@ class Beginner {
       Write(fused, cut);
       known.push_back(std::move(fused));
     }
+    if (missing) *missing = std::move(missing_);
     return std::move(beginnings_);
   }
 
@@ -79,8 +80,9 @@ class Beginner {
     const std::string_view cut = how.words;
     const bool device = machine_.kind == DeviceKind::kCuda;
     // First in TF32, where the contract allows it: it is faster, and of the largest problems only one is tried.
-    auto program = WriteProgram(memory_, fused, machine_, device ? Products::kTf32 : Products::kF32);
-    if (!program) return;
+    std::string unwritten;
+    auto program = WriteProgram(memory_, fused, machine_, device ? Products::kTf32 : Products::kF32, &unwritten);
+    if (!program) return missing_.push_back(fmt::format("{}: no statement makes '{}'", cut, unwritten));
     const auto products = ProductsInTf32(*program);
     auto one = Checked(std::move(*program), fmt::format("{}{}", cut, products.empty() ? "" : ", products in TF32"));
     if (how.fusion.weights && (!one || !ReadsAsTheyLie(one->kernels))) return;
@@ -189,8 +191,10 @@ class Beginner {
   }
 
   // Nothing if the checker refuses it.
-  std::optional<Beginning> Checked(dsl::Program program, std::string_view words) const {
+  std::optional<Beginning> Checked(dsl::Program program, std::string_view words) {
     auto checked = dsl::Check(program, &graph_.problem(), machine_);
+    if (const auto* complaint = std::get_if<dsl::Complaint>(&checked))
+      missing_.push_back(fmt::format("{}: {}", words, complaint->message));
     return Taken(std::move(program), std::move(checked), words);
   }
   // Likewise of one that has other settings in these statements than what was checked.
@@ -214,12 +218,13 @@ class Beginner {
   const DeviceModel& machine_;
   const Memory memory_;
   std::vector<Beginning> beginnings_;
+  std::vector<std::string> missing_;
 };
 
 }  // namespace
 
-std::vector<Beginning> BeginningsIn(const Graph& graph, const DeviceModel& machine) {
-  return Beginner(graph, machine).Make();
+std::vector<Beginning> BeginningsIn(const Graph& graph, const DeviceModel& machine, std::vector<std::string>* missing) {
+  return Beginner(graph, machine).Make(missing);
 }
 
 }  // namespace hone::expert

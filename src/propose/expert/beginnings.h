@@ -24,6 +24,8 @@ struct Beginning {
 };
 
 // In no order of merit. Cuts that come to the same pieces are there once; programs may be the same all the same.
-std::vector<Beginning> BeginningsIn(const Graph& graph, const DeviceModel& machine);
+// `missing`, if it is not null, is given a line for each cut that no program came of.
+std::vector<Beginning> BeginningsIn(const Graph& graph, const DeviceModel& machine,
+                                    std::vector<std::string>* missing = nullptr);
 
 }  // namespace hone::expert

@@ -75,7 +75,7 @@ class Expert : public Proposer {
       Random random = question.random;
       for (Proposal& one : round.proposals) one.dropped = !one.doubt.empty() && random.Uniform() >= kDoubtedAndTried;
     } else if (question.turn == 0) {
-      round.proposals = Start();
+      round.proposals = Start(round.notes);
     }
     return round;
   }
@@ -88,7 +88,8 @@ class Expert : public Proposer {
     Proposal proposal;
   };
 
-  std::vector<Proposal> Start() const {
+  // `notes`: why there are no programs, where there are none.
+  std::vector<Proposal> Start(std::vector<std::string>& notes) const {
     std::vector<Proposal> proposals, proven;
     std::set<std::string> seen;
     const auto add = [&seen](std::vector<Proposal>& to, std::optional<Proposal> proposal, std::string_view key,
@@ -99,7 +100,9 @@ class Expert : public Proposer {
       to.push_back(std::move(*proposal));
     };
     const auto earlier = [](const Proposal& a, const Proposal& b) { return a.predicted_us < b.predicted_us; };
-    const std::vector<Beginning> beginnings = expert::BeginningsIn(graph_, machine_);
+    std::vector<std::string> missing;
+    const std::vector<Beginning> beginnings = expert::BeginningsIn(graph_, machine_, &missing);
+    if (beginnings.empty()) notes = std::move(missing);
     for (const Beginning& one : beginnings) {
       Proposal proposal = AsProposal(one.program, one.kernels);
       if (!recalled_.experience.empty()) {

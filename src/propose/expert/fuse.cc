@@ -31,6 +31,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   InlineViews();
   SplitBatches();
   InlineViews();  // what could not be read through another view can be now that this one is gone
+  if (fusion.products) MakeProductsOnce();
   if (fusion.maps) SplitKeyedFolds();
   if (fusion.epilogues) FuseScans();
   if (fusion.epilogues) FuseEpilogues();  // before maps go the other way, where they would be computed more often

@@ -65,7 +65,7 @@ bool Fuser::DivideWeights(std::size_t product, std::size_t sum) {
   if (!fits || UsesValue(changed.fold->finish, kIt) || LoadsBuffer(changed.fold->finish, row.buffer)) return false;
   changed.fold->finish =
       ReplaceValue(changed.fold->finish, {NamedValue::Kind::kText, 0}, Value(kIt, ScalarType::kReal));
-  auto summed = Inlined(at, row);
+  auto summed = Inlined(pieces_[at], row);
   if (!summed) return false;
   EachExpr(std::as_const(*summed), [&](const Expr& expr) {
     for (const FlatLoad& load : memory_.Loads(expr)) fits &= maker_[Id(load.buffer)] < maker;
@@ -133,7 +133,7 @@ void Fuser::SplitRows(std::size_t scores) {
   for (const FlatLoad& load : memory_.Loads(whole.fold->body)) {
     const int maker = maker_[Id(load.buffer)];
     if (maker < 0 || !IsSimpleMap(Id(maker))) continue;
-    if (auto inlined = Inlined(Id(maker), whole)) {
+    if (auto inlined = Inlined(pieces_[Id(maker)], whole)) {
       whole = std::move(*inlined);
       maps.push_back(Id(maker));
     }

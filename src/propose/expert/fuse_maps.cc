@@ -20,8 +20,7 @@ Expr Fuser::WithSigns(const Expr& expr) const {
 }
 
 // The reader with every load of the map's buffer replaced by the map's expression; all or nothing.
-std::optional<Piece> Fuser::Inlined(std::size_t map_at, const Piece& reader) const {
-  const Piece& map = pieces_[map_at];
+std::optional<Piece> Fuser::Inlined(const Piece& map, const Piece& reader) const {
   Piece changed = reader;
   bool fits = true;
   EachExpr(changed, [&](Expr& expr) {
@@ -53,12 +52,12 @@ bool Fuser::ReadsByPlaceAlone(const Piece& piece) const {
 
 bool Fuser::InlineInto(std::size_t map_at, std::size_t reader_at) {
   const Piece& reader = pieces_[reader_at];
-  auto changed = Inlined(map_at, reader);
+  auto changed = Inlined(pieces_[map_at], reader);
   // Rows of scores that it has as one and the map as several, of sequences that are cut: as several it can read what
   // the map does, and says where, so that a place among the columns may depend on data.
   if (scores_.count(map_at) > 0 && (!changed || ReadsByPlaceAlone(*changed))) {
     const auto apart = WithDimensionsOf(memory_, pieces_[map_at], reader);
-    if (auto other = apart ? Inlined(map_at, *apart) : std::nullopt) changed = std::move(other);
+    if (auto other = apart ? Inlined(pieces_[map_at], *apart) : std::nullopt) changed = std::move(other);
   }
   if (!changed) return false;
   pieces_[reader_at] = std::move(*changed);
@@ -185,7 +184,7 @@ bool Fuser::ScattersRows(std::size_t map_at, std::size_t reader_at) const {
   constexpr std::int64_t kFew = 16, kMany = 1024;
   Piece before = pieces_[reader_at];
   if (!IsProduct(before) || IsWindow(before) || !known_[reader_at].plain) return false;
-  auto after = Inlined(map_at, pieces_[reader_at]);
+  auto after = Inlined(pieces_[map_at], pieces_[reader_at]);
   if (!after || !IsPlain(memory_, *after)) return false;
   MergeDimensions(memory_, before);
   MergeDimensions(memory_, *after);
@@ -211,10 +210,10 @@ void Fuser::SplitBatches() {
       if (maker < 0 || memory_.IsOutput(read)) continue;
       const auto map = static_cast<std::size_t>(maker);
       if (!IsSimpleMap(map) || pieces_[map].value->kind != Expr::Kind::kLoad || !known_[map].plain ||
-          Inlined(map, pieces_[i]))
+          Inlined(pieces_[map], pieces_[i]))
         continue;
       const auto split = WithBatchesOf(memory_, pieces_[map], pieces_[i]);
-      auto changed = split ? Inlined(map, *split) : std::nullopt;
+      auto changed = split ? Inlined(pieces_[map], *split) : std::nullopt;
       if (!changed) continue;
       pieces_[i] = std::move(*changed);
       Learn(i);
@@ -247,10 +246,10 @@ void Fuser::SplitKeyedFolds() {
       const int maker = maker_[Id(read)];
       if (maker < 0 || memory_.IsOutput(read)) continue;
       const auto map = static_cast<std::size_t>(maker);
-      if (!IsSimpleMap(map) || known_[map].expensive || Inlined(map, pieces_[i])) continue;
+      if (!IsSimpleMap(map) || known_[map].expensive || Inlined(pieces_[map], pieces_[i])) continue;
       for (const std::int64_t stride : DenseStrides(Extents(pieces_[map].space))) {
         auto split = WithRowsOfTerms(pieces_[i], stride);
-        if (!split || !Inlined(map, *split)) continue;
+        if (!split || !Inlined(pieces_[map], *split)) continue;
         pieces_[i] = std::move(*split);
         Learn(i);
         break;

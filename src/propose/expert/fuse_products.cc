@@ -4,6 +4,7 @@
 
 #include "expr/ranked_fold.h"
 #include "propose/expert/fuser.h"
+#include "propose/expert/once.h"
 #include "propose/expert/rewrite.h"
 
 namespace hone::expert {
@@ -132,6 +133,31 @@ void Fuser::GroupProducts() {
       Kill(other);
       Learn(i);
       break;
+    }
+  }
+}
+
+// Products that are the same along some of their dimensions have those no more, where all that read them are maps and
+// products, which do.
+void Fuser::MakeProductsOnce() {
+  for (std::size_t p = 0; p < pieces_.size(); ++p) {
+    if (!known_[p].alive || !IsProduct(pieces_[p]) || memory_.IsOutput(pieces_[p].buffer)) continue;
+    const auto once = ProductMadeOnce(memory_, pieces_[p]);
+    if (!once || once->map.value->kind != Expr::Kind::kLoad) continue;
+    std::vector<std::pair<std::size_t, Piece>> changed;
+    const auto readers = Readers(pieces_[p].buffer);
+    const bool all = std::ranges::all_of(readers, [&](std::size_t reader) {
+      if (!IsSimpleMap(reader) && !IsProduct(pieces_[reader])) return false;
+      auto with = Inlined(once->map, pieces_[reader]);
+      if (with) changed.emplace_back(reader, std::move(*with));
+      return with.has_value();
+    });
+    if (!all) continue;
+    pieces_[p] = once->product;
+    Learn(p);
+    for (auto& [reader, with] : changed) {
+      pieces_[reader] = std::move(with);
+      Learn(reader);
     }
   }
 }

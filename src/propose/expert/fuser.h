@@ -45,7 +45,7 @@ class Fuser {
   using Taken = std::optional<WithWeights> (*)(const Memory& memory, const Piece& product,
                                                const std::function<const Piece*(int buffer)>& map);
   Expr WithSigns(const Expr& expr) const;
-  std::optional<Piece> Inlined(std::size_t map_at, const Piece& reader) const;
+  std::optional<Piece> Inlined(const Piece& map, const Piece& reader) const;
   bool ReadsByPlaceAlone(const Piece& piece) const;
   bool InlineInto(std::size_t map_at, std::size_t reader_at);
   void InlineViews();
@@ -112,6 +112,7 @@ class Fuser {
   bool GoesTogether(std::size_t at) const;
   void GroupSlices(std::optional<Piece> (*of_slices)(const Memory&, const Piece&, const Piece&));
   void GroupProducts();
+  void MakeProductsOnce();
   void RotateProducts();
   void GroupRows();
   bool IsWorthFolding(const Piece& product, const Fold& fold) const;

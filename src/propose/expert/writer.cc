@@ -10,6 +10,7 @@
 #include "dsl/kernel.h"
 #include "dsl/way.h"
 #include "propose/expert/names.h"
+#include "propose/expert/once.h"
 #include "propose/expert/recognise/recognise.h"
 #include "propose/expert/turn.h"
 
@@ -42,7 +43,7 @@ class ProgramWriter {
         outputs_(memory.graph().problem().Outputs()),
         names_(memory) {}
 
-  std::optional<Program> Write(const std::vector<Piece>& pieces) {
+  std::optional<Program> Write(const std::vector<Piece>& pieces, std::string* unwritten) {
     const Problem& problem = memory_.graph().problem();
     program_.name = Identifier(problem.name);
     for (const auto& tensor : problem.tensors)
@@ -56,7 +57,10 @@ class ProgramWriter {
       const bool written = pieces[i].sequence >= 0
                                ? WriteSequence({begin, pieces.begin() + static_cast<std::ptrdiff_t>(end)})
                                : WritePiece(pieces[i]);
-      if (!written) return std::nullopt;
+      if (!written) {
+        if (unwritten) *unwritten = memory_.graph().buffers()[static_cast<std::size_t>(pieces[i].buffer)].name;
+        return std::nullopt;
+      }
       i = end;
     }
     program_.views = names_.views();
@@ -76,7 +80,7 @@ class ProgramWriter {
     for (std::size_t i = statements.size(); i-- > 0;) {
       const auto made = MadeBy({statements[i]});
       if (!statements[i].attributes.contains("sequence") &&
-          std::none_of(made.begin(), made.end(), [&](const auto& name) { return read.contains(name); })) {
+          std::ranges::none_of(made, [&](const Made& one) { return read.contains(one.target); })) {
         statements.erase(statements.begin() + static_cast<std::ptrdiff_t>(i));
         continue;
       }
@@ -129,8 +133,17 @@ class ProgramWriter {
       return std::ranges::all_of(piece.inside, write_once) && WritePiece(last) &&
              std::all_of(piece.also.begin(), piece.also.end(), write);
     }
+    if (const auto once = ProductMadeOnce(memory_, piece)) return WriteUnaimed(once->product) && WritePiece(once->map);
     if (TryKinds({Form::kMerged, Form::kAsItIs}, piece)) return true;
     return (!piece.statistics.empty() || !piece.also.empty()) && WriteApart(piece);
+  }
+
+  // As a new value, whatever the buffer is else, until another piece makes that.
+  bool WriteUnaimed(const Piece& piece) {
+    unaimed_ = piece.buffer;
+    const bool written = WritePiece(piece);
+    unaimed_ = -1;
+    return written;
   }
 
   bool TryKinds(std::initializer_list<Form> forms, const Piece& piece) {
@@ -330,14 +343,14 @@ class ProgramWriter {
   template <class Made>
   bool AimAt(Made& made, int buffer) {
     for (std::size_t o = 0; o < outputs_.size(); ++o) {
-      if (memory_.Maker(o) != buffer) continue;
+      if (memory_.Maker(o) != buffer || buffer == unaimed_) continue;
       const Tensor& tensor = *outputs_[o];
       made.target = tensor.name;
       made.has_target_shape = tensor.shape != made.target_shape;
       made.target_shape = tensor.shape;
     }
     if (!made.target.empty()) return true;
-    auto& name = targets_[buffer];  // the same in every attempt
+    auto& name = (buffer == unaimed_ ? unaimed_targets_ : targets_)[buffer];  // the same in every attempt
     if (name.empty()) name = names_.Fresh(memory_.graph().buffers()[static_cast<std::size_t>(buffer)].name);
     made.target = name;
     // As PyTorch does: what reads it has half as much to read, and a product of halves is one product, as one of whole
@@ -365,20 +378,24 @@ class ProgramWriter {
     const auto kernels = Checked(statements);
     if (!kernels) return std::nullopt;
     std::vector<DType> types;
-    for (const auto& target : MadeBy(statements)) {
-      const auto found = std::find_if(kernels->buffers.begin(), kernels->buffers.end(),
-                                      [&](const auto& buffer) { return buffer.name == target; });
-      if (found == kernels->buffers.end()) return std::nullopt;
+    for (const auto& [target, count] : MadeBy(statements)) {
+      const auto found = std::ranges::find(kernels->buffers, target, &dsl::KernelBuffer::name);
+      // A dimension that no operand has is lost to whoever does not say it.
+      if (found == kernels->buffers.end() || ElementCount(found->shape) != count) return std::nullopt;
       types.push_back(found->dtype);
     }
     return types;
   }
 
-  static std::vector<std::string> MadeBy(const std::vector<Statement>& statements) {
-    std::vector<std::string> made;
+  struct Made {
+    std::string target;
+    std::int64_t count = 0;  // elements
+  };
+  static std::vector<Made> MadeBy(const std::vector<Statement>& statements) {
+    std::vector<Made> made;
     for (const auto& statement : statements) {
-      made.push_back(statement.target);
-      for (const auto& one : statement.also) made.push_back(one.target);
+      made.push_back({statement.target, ElementCount(statement.target_shape)});
+      for (const auto& one : statement.also) made.push_back({one.target, ElementCount(one.target_shape)});
     }
     return made;
   }
@@ -387,9 +404,9 @@ class ProgramWriter {
   std::optional<dsl::KernelProgram> Checked(const std::vector<Statement>& statements) const {
     Program program;
     program.name = "part";
-    const std::vector<std::string> made = MadeBy(statements);
-    std::set<std::string> declared(made.begin(), made.end());
-    for (const auto& target : made) {
+    std::set<std::string> declared;
+    for (const auto& [target, _] : MadeBy(statements)) {
+      declared.insert(target);
       const auto output = std::ranges::find(outputs_, target, &Tensor::name);
       if (output != outputs_.end())
         program.declarations.push_back({Role::kOutput, target, (*output)->dtype, (*output)->shape, {}});
@@ -424,13 +441,15 @@ class ProgramWriter {
   Names names_;
   Program program_;
   std::map<int, std::string> targets_;  // names of intermediate values, by buffer
+  int unaimed_ = -1;                    // the buffer in which something else is made
+  std::map<int, std::string> unaimed_targets_;
 };
 
 }  // namespace
 
 std::optional<Program> WriteProgram(const Memory& memory, const std::vector<Piece>& pieces, const DeviceModel& device,
-                                    Products products) {
-  return ProgramWriter(memory, device, products).Write(pieces);
+                                    Products products, std::string* unwritten) {
+  return ProgramWriter(memory, device, products).Write(pieces, unwritten);
 }
 
 }  // namespace hone::expert

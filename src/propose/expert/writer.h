@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,8 +18,10 @@ namespace hone::expert {
 enum class Products : std::uint8_t { kF32, kTf32 };
 inline constexpr std::string_view kInTf32 = "library_tf32";  // the precision of what is made so
 
-// For a device: of families, only those that run there. Nothing if a piece has no form in the language.
+// For a device: of families, only those that run there. Nothing if a piece has no form in the language: `unwritten`, if
+// it is not null, is then what that piece makes.
 std::optional<dsl::Program> WriteProgram(const Memory& memory, const std::vector<Piece>& pieces,
-                                         const DeviceModel& device, Products products = Products::kF32);
+                                         const DeviceModel& device, Products products = Products::kF32,
+                                         std::string* unwritten = nullptr);
 
 }  // namespace hone::expert
