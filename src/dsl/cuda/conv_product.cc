@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::int64_t kFewestMade = 8;   // outputs of a group: rows of weights
 constexpr std::int64_t kFewChannels = 8;  // below which a row of the window lies side by side
+constexpr std::int64_t kMostCopies = 4;   // of each pixel, at which whole windows may lie side by side
 constexpr std::int64_t kStageBytes = kTensorRowBytes, kStepBytes = 32, kMostRowBytes = 2 * kStageBytes;
 constexpr std::string_view kNames[] = {"z", "y", "x"};  // of spatial dimensions, outermost first
 
@@ -27,20 +28,28 @@ std::int64_t ElementBytes(const Kernel& conv) { return static_cast<std::int64_t>
 // Elements that addresses are multiples of.
 std::int64_t Aligned(const Kernel& conv) { return 16 / ElementBytes(conv); }
 
-// Whether those of a row lie side by side: said, or where a pixel's are fewer than a step.
-bool GoesByRows(const Kernel& conv) {
-  if (!RowsMayBeSideBySide(conv)) return false;
-  if (conv.settings.contains(std::string(kWindowKnob))) return WordSetting(conv, std::string(kWindowKnob)) == kRows;
-  return RowsAreSideBySide(conv);
+// Along how many of the last dimensions of the window the channels of its places are side by side: as is said, or as it
+// is by default.
+std::size_t DimsBeside(const Kernel& conv) {
+  const std::string knob(kWindowKnob);
+  const std::string_view by =
+      conv.settings.contains(knob) ? std::string_view(WordSetting(conv, knob)) : WaysThroughWindow(conv)[0];
+  if (by == kWhole) return WindowMayBeSideBySide(conv) ? SpatialOf(conv) : 0;
+  return by == kRows && RowsMayBeSideBySide(conv) ? 1 : 0;
+}
+// Of a copy that has the channels of all places of these dimensions of the window side by side.
+void LieBeside(Convolution& shape, std::size_t dims) {
+  for (std::size_t d = 3 - dims; d < 3; ++d) {
+    WindowDim& dim = shape.dims[d];
+    shape.channels *= dim.window;
+    dim = {.in = dim.out, .out = dim.out};
+  }
 }
 // The convolution as product `number` multiplies it.
 Convolution ShapeOf(const Kernel& conv, std::int64_t number) {
   Convolution shape(conv);
   if (LeavesApart(conv)) return ConvPhase(conv, number).Shape();
-  if (!GoesByRows(conv)) return shape;
-  WindowDim& row = shape.dims[2];
-  shape.channels *= row.window;
-  row = {.in = row.out, .out = row.out};
+  LieBeside(shape, DimsBeside(conv));
   return shape;
 }
 
@@ -91,6 +100,16 @@ std::optional<std::string> WhyNoWalk(const Convolution& shape, std::size_t spati
   return std::nullopt;
 }
 
+// Of a place of the window, how many channels a stage has: all that it has room for, or, of groups, whose channels lie
+// side by side, as many as every other.
+std::int64_t StageChannels(const Kernel& conv, const Convolution& shape) {
+  const std::int64_t depth = kStageBytes / ElementBytes(conv), step = kStepBytes / ElementBytes(conv);
+  if (shape.groups == 1) return depth;
+  std::int64_t stages = (shape.channels + depth - 1) / depth;
+  while (shape.channels % (stages * step) != 0) ++stages;
+  return shape.channels / stages;
+}
+
 }  // namespace
 
 bool RowsMayBeSideBySide(const Kernel& conv) {
@@ -99,8 +118,29 @@ bool RowsMayBeSideBySide(const Kernel& conv) {
   return !shape.transposed && shape.groups == 1 && window > 1 &&
          shape.channels * window * ElementBytes(conv) <= kMostRowBytes;
 }
-bool RowsAreSideBySide(const Kernel& conv) {
-  return RowsMayBeSideBySide(conv) && Convolution(conv).channels < kFewChannels;
+bool RowsAreSideBySide(const Kernel& conv) { return WaysThroughWindow(conv)[0] == kRows; }
+
+bool WindowMayBeSideBySide(const Kernel& conv) {
+  const Convolution shape(conv);
+  if (shape.transposed || shape.groups > 1 || shape.Taps() == 1) return false;
+  std::int64_t pixels = 1;  // of x
+  for (const WindowDim& dim : shape.dims) pixels *= dim.in;
+  return shape.Taps() * shape.Pixels() <= kMostCopies * pixels;
+}
+
+std::vector<std::string_view> WaysThroughWindow(const Kernel& conv) {
+  const Convolution shape(conv);
+  const bool few = shape.channels < kFewChannels, rows = RowsMayBeSideBySide(conv), whole = WindowMayBeSideBySide(conv);
+  const bool overlaps =
+      std::ranges::any_of(shape.dims, [](const WindowDim& dim) { return dim.out > 1 && dim.stride < dim.Reach(); });
+  const bool walks = !WhyNoWalk(shape, SpatialOf(conv));
+  std::vector<std::string_view> ways;
+  if (whole && (!walks || (few && !overlaps))) ways.push_back(kWhole);
+  if (rows && few) ways.push_back(kRows);
+  ways.push_back(kPlaces);
+  if (rows && !few) ways.push_back(kRows);
+  if (whole && !overlaps && ways[0] != kWhole) ways.push_back(kWhole);
+  return ways;
 }
 
 std::optional<std::string> WhyNoConvProduct(const Kernel& conv) {
@@ -116,10 +156,9 @@ std::optional<std::string> WhyNoConvProduct(const Kernel& conv) {
   }
   const Convolution shape = ShapeOf(conv, 0);
   const std::size_t spatial = SpatialOf(conv);
-  const std::int64_t step = kStepBytes / ElementBytes(conv), depth = kStageBytes / ElementBytes(conv);
+  const std::int64_t step = kStepBytes / ElementBytes(conv);
   if (shape.made < kFewestMade) return fmt::format("a group has fewer than {} outputs", kFewestMade);
-  if (shape.groups > 1 && (shape.channels % step != 0 || (shape.channels > depth && shape.channels % depth != 0)))
-    return fmt::format("groups have a multiple of {} channels up to {}, or of {}", step, depth, depth);
+  if (shape.groups > 1 && shape.channels % step != 0) return fmt::format("groups have a multiple of {} channels", step);
   for (std::int64_t number = 0; number < ConvProductsOf(conv); ++number) {
     if (auto why = WhyNoWalk(ShapeOf(conv, number), spatial)) return why;
   }
@@ -136,7 +175,8 @@ ConvProduct::ConvProduct(const Kernel& conv, std::int64_t number)
       spatial_(SpatialOf(conv)),
       pixels_are_rows_(PixelsAreRows(conv)),
       depth_(kStageBytes / ElementBytes(conv)),
-      place_stages_((shape_.channels + depth_ - 1) / depth_) {
+      stage_channels_(StageChannels(conv, shape_)),
+      place_stages_((shape_.channels + stage_channels_ - 1) / stage_channels_) {
   if (LeavesApart(conv)) phase_.emplace(conv, number);
   const std::int64_t pixels = shape_.Pixels(), k = shape_.Taps() * place_stages_ * depth_;
   Kernel& to = product_;
@@ -179,7 +219,7 @@ ConvProduct::ConvProduct(const Kernel& conv, std::int64_t number)
 }
 
 std::int64_t ConvProduct::StepsOfStage() const {
-  return (std::min(shape_.channels, depth_) * ElementBytes(conv_) + kStepBytes - 1) / kStepBytes;
+  return (std::min(shape_.channels, stage_channels_) * ElementBytes(conv_) + kStepBytes - 1) / kStepBytes;
 }
 
 TensorMapArgument ConvProduct::Map(const KernelProgram& program, int input, std::int64_t lines) const {
@@ -250,9 +290,9 @@ void ConvProduct::OpenTile(DeviceWriter& out, const MatmulText& text, const std:
 }
 
 void ConvProduct::OpenStage(DeviceWriter& out) const {
-  out.Line(place_stages_ == 1
-               ? fmt::format("const int place = block, channel = 0;")
-               : fmt::format("const int place = block / {0}, channel = block % {0} * {1};", place_stages_, depth_));
+  out.Line(place_stages_ == 1 ? fmt::format("const int place = block, channel = 0;")
+                              : fmt::format("const int place = block / {0}, channel = block % {0} * {1};",
+                                            place_stages_, stage_channels_));
 }
 
 std::string ConvProduct::Copy(int input, const std::string& to, const std::string& map, const std::string& share,
@@ -282,7 +322,7 @@ std::string ConvProduct::Copy(int input, const std::string& to, const std::strin
 
 bool LiesForTiles(const Kernel& conv, int input) {
   const TileCopy role = TileCopyOf(conv, input);
-  if (role.backwards || role.phases || role.rows) return false;
+  if (role.backwards || role.phases || role.beside > 0) return false;
   const KernelOperand& operand = InputOperand(conv, static_cast<std::size_t>(input));
   const std::int64_t whole = Aligned(conv);
   const auto extent = [&](std::size_t d) { return conv.space[role.dims[d]].extent; };
@@ -315,11 +355,11 @@ TileCopy TileCopyOf(const Kernel& conv, int input) {
     copy.shape = ConvPhase(conv, 0).Weights(SpatialOf(conv));
     copy.channels = copy.shape[1];
   }
-  if (GoesByRows(conv)) {
-    const Convolution shape(conv);
-    copy.rows = true;
-    copy.channels *= shape.dims[2].window;
-    copy.shape.back() = input == 0 ? shape.dims[2].out : 1;
+  copy.beside = DimsBeside(conv);
+  for (std::size_t j = 0; j < copy.beside; ++j) {
+    const WindowDim dim = Convolution(conv).dims[2 - j];
+    copy.channels *= dim.window;
+    copy.shape[copy.shape.size() - 1 - j] = input == 0 ? dim.out : 1;
   }
   copy.shape[1] = RoundUp(copy.channels, Aligned(conv));
   return copy;
@@ -332,15 +372,30 @@ Expr ElementOf(const Kernel& conv, int input, const TileCopy& copy, const std::v
   Expr there;
   const auto within = [&](Expr condition) { there = there ? And(there, std::move(condition)) : std::move(condition); };
   if (copy.channels != copy.shape[1]) within(Less(channel, copy.channels));
-  if (copy.rows) {
-    const WindowDim row = Convolution(conv).dims[2];
-    const Expr tap = Apply(BinaryOp::kFloorDiv, channel, copy.of[1]);
-    channel = Apply(BinaryOp::kFloorMod, channel, copy.of[1]);
-    from[x] = input == 1 ? tap : from[x] * row.stride + tap * row.dilation - Expr(row.padding);
-    if (input == 0 && (row.padding > 0 || (row.out - 1) * row.stride + row.Reach() > row.in)) {
-      within(LessEqual(Expr(std::int64_t{0}), from[x]));
-      within(Less(from[x], row.in));
+  if (copy.beside > 0) {
+    const Convolution shape(conv);
+    const Expr all = channel;
+    std::int64_t below = 1, left = copy.channels;
+    const auto next = [&](std::int64_t extent) {
+      const Expr from_here = below == 1 ? all : Apply(BinaryOp::kFloorDiv, all, below);
+      below *= extent;
+      left /= extent;
+      return left == 1 ? from_here : Apply(BinaryOp::kFloorMod, from_here, extent);
+    };
+    // Images have few channels, of which pixels lie side by side.
+    const bool pixels_first = copy.beside > 1 && copy.of[1] < kFewChannels;
+    if (!pixels_first) channel = next(copy.of[1]);
+    for (std::size_t j = 0; j < copy.beside; ++j) {
+      const WindowDim& dim = shape.dims[2 - j];
+      Expr& place_in = from[x - j];
+      const Expr tap = next(dim.window);
+      place_in = input == 1 ? tap : place_in * dim.stride + tap * dim.dilation - Expr(dim.padding);
+      if (input == 0 && (dim.padding > 0 || (dim.out - 1) * dim.stride + dim.Reach() > dim.in)) {
+        within(LessEqual(Expr(std::int64_t{0}), place_in));
+        within(Less(place_in, dim.in));
+      }
     }
+    if (pixels_first) channel = next(copy.of[1]);
   }
   for (std::size_t d = 1; copy.backwards && d <= x; ++d) from[d] = Expr(copy.of[d + 1] - 1) - from[d];
   if (copy.phases) ConvPhase(conv, 0).FindWeight(from, within);

@@ -1,7 +1,8 @@
 // A convolution as a product of matrices on the tensor cores (matmul_tensor.h): one operand is the weights, the other
 // the pixels under each place of the window, which the copy engine finds in the image. K is channels, for one place of
 // the window after the other; a stage is channels of one place. Few channels become more: those of a whole row of the
-// window are copied side by side for each pixel of the result, so that a stage is a row.
+// window are copied side by side for each pixel of the result, so that a stage is a row; or those of the whole window,
+// as where it moves on by more pixels than the copy engine steps over.
 //
 //   channels first   A: weights; B: pixels of an image. The result, [N, groups, O / groups, pixels], is PyTorch's.
 //   channels last    A: pixels of all images; B: weights. The result is [N, pixels, O].
@@ -30,13 +31,16 @@ namespace hone::dsl {
 // Why the tensor cores cannot make the convolution so, or nothing. The operands need not lie as they have to.
 std::optional<std::string> WhyNoConvProduct(const Kernel& conv);
 
-// `window`: its places one by one, or those of a row at once, which a copy of x has side by side for each output. That
-// copy is a window's row and stride larger than x; where a pixel's channels are few, stages that are copied to shared
-// memory have more than zeros then.
-inline constexpr std::string_view kWindowKnob = "window", kPlaces = "places", kRows = "rows";
-// Whether a row fits, and whether it is side by side unless something else is said.
+// `window`: its places one by one, or those of a row or of the whole window at once, which a copy of x has side by side
+// for each output. That copy is as many times larger than x as windows overlap; where a pixel's channels are few,
+// stages that are copied to shared memory have more than zeros then, and with whole windows any stride will do.
+inline constexpr std::string_view kWindowKnob = "window", kPlaces = "places", kRows = "rows", kWhole = "whole";
+// Those that there are, the default first; and whether a row fits, whether it is side by side by default, and whether a
+// copy of whole windows is not too large.
+std::vector<std::string_view> WaysThroughWindow(const Kernel& conv);
 bool RowsMayBeSideBySide(const Kernel& conv);
 bool RowsAreSideBySide(const Kernel& conv);
+bool WindowMayBeSideBySide(const Kernel& conv);
 
 class ConvProduct {
  public:
@@ -71,8 +75,9 @@ class ConvProduct {
   Convolution shape_;
   std::size_t spatial_;
   bool pixels_are_rows_;
-  std::int64_t depth_;         // elements of a stage
-  std::int64_t place_stages_;  // stages of a place of the window
+  std::int64_t depth_;           // elements of a stage
+  std::int64_t stage_channels_;  // of which so many are multiplied
+  std::int64_t place_stages_;    // stages of a place of the window
   Kernel product_;
 };
 
@@ -84,7 +89,7 @@ struct TileCopy {
   std::int64_t channels = 1;      // those that are there
   bool backwards = false;         // along the window: weights of a transposed convolution
   bool phases = false;            // those of all phases of one whose results lie apart
-  bool rows = false;              // channels of a row of the window are side by side
+  std::size_t beside = 0;         // along so many of the window's last dimensions its places' channels are side by side
 };
 TileCopy TileCopyOf(const Kernel& conv, int input);
 // An element of the copy, whose place has its channels last, of a load that has them last, too.

@@ -1,6 +1,9 @@
 #include "propose/expert/window.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <utility>
 
 #include "expr/fold.h"
 #include "propose/expert/normalise.h"
@@ -33,6 +36,46 @@ std::optional<Divided> DividedOf(const Expr& e) {
   // floor(p / d) + q = floor((p + d q) / d).
   Affine sum = Combine({}, a->value, a->divisor > 1 ? 1 : divisor);
   return Divided{Combine(std::move(sum), b->value, (minus ? -1 : 1) * (b->divisor > 1 ? 1 : divisor)), divisor};
+}
+
+// A dimension that is two of an image's, as tokens are, as those, the last one behind; more where it is more. Nothing
+// where each index has a dimension of its own already, or they are no image's.
+std::vector<WindowDim> AsImage(const WindowDim& dim) {
+  if (dim.divisor > 1 || (dim.kept.size() < 2 && dim.folded.size() < 2)) return {dim};
+  const auto least_and_most = [&](const WindowDim& one) {
+    std::pair<std::int64_t, std::int64_t> range(one.place.constant, one.place.constant);
+    for (const auto* vars : {&one.kept, &one.folded}) {
+      for (const IndexVar& var : *vars) {
+        const std::int64_t reach = one.place.of(var) * (var.extent - 1);
+        (reach < 0 ? range.first : range.second) += reach;
+      }
+    }
+    return range;
+  };
+  std::set<std::int64_t, std::greater<>> rows;
+  for (const auto& [_, step] : dim.place.coefficient) rows.insert(step);
+  for (const std::int64_t row : rows) {
+    if (row < 2 || dim.extent % row != 0) continue;
+    WindowDim outer{.extent = dim.extent / row, .step = dim.step * row, .place = {}, .kept = {}, .folded = {}},
+        inner{.extent = row, .step = dim.step, .place = {}, .kept = {}, .folded = {}};
+    outer.place.constant = dim.place.constant / row;
+    inner.place.constant = dim.place.constant % row;
+    for (const bool kept : {true, false}) {
+      for (const IndexVar& var : kept ? dim.kept : dim.folded) {
+        const std::int64_t step = dim.place.of(var);
+        WindowDim& of = step % row == 0 ? outer : inner;
+        of.place.coefficient[var.id] = step % row == 0 ? step / row : step;
+        (kept ? of.kept : of.folded).push_back(var);
+      }
+    }
+    const auto [least, most] = least_and_most(inner);
+    if (least < 0 || most >= row || inner.kept.size() > 1 || inner.folded.size() > 1) continue;
+    std::vector<WindowDim> image = AsImage(outer);
+    if (image.back().kept.size() > 1 || image.back().folded.size() > 1) continue;
+    image.push_back(std::move(inner));
+    return image;
+  }
+  return {dim};
 }
 
 // Whether the condition is `divides`: mod(p, d) == 0 with p the dimension's place up to multiples of d.
@@ -118,7 +161,7 @@ std::optional<WindowLoad> ReadWindow(const Memory& memory, const Expr& expr, con
       window.offset += dim.place.constant * dim.step;
       continue;
     }
-    window.dims.push_back(std::move(dim));
+    for (WindowDim& one : AsImage(dim)) window.dims.push_back(std::move(one));
   }
   for (const auto& condition : conditions) {
     bool known = false;

@@ -83,24 +83,29 @@ std::optional<double> Cost(const Kernel& kernel) {
   const bool plain = IsPlainEnd(kernel);
   const std::int64_t bytes = ElementCount(kernel.result) * static_cast<std::int64_t>(Bytes(kernel.target_type));
   if (shape.transposed) return 1.9;
+  const bool rows = RowsAreSideBySide(kernel);
+  const std::int64_t beside = WaysThroughWindow(kernel)[0] == kWhole ? shape.Taps() : rows ? shape.dims[2].window : 1;
+  const std::int64_t channels = shape.channels * (rows ? 1 : beside);  // of a pixel, or of its window
   const bool few =
-      shape.made < kFewMade || (shape.channels < kSomeChannels && shape.made < kSomeMade) ||
-      (IsOfFloats(kernel) && (RowsAreSideBySide(kernel) ? shape.channels * shape.dims[2].window < kSomeChannels
-                                                        : plain && shape.channels <= kSomeChannels));
+      shape.made < kFewMade || (channels < kSomeChannels && shape.made < kSomeMade) ||
+      (IsOfFloats(kernel) && (rows ? shape.channels * beside < kSomeChannels : plain && channels <= kSomeChannels));
   return few ? 2.6 : plain && bytes < kSmallResult ? 2.2 : 1.9;
 }
 
 std::vector<Setting> WindowValues(const Kernel& kernel) {
-  if (!RowsMayBeSideBySide(kernel)) return {Word(std::string(kPlaces))};
-  std::vector<Setting> values = {Word(std::string(kPlaces)), Word(std::string(kRows))};
-  if (RowsAreSideBySide(kernel)) std::swap(values[0], values[1]);
+  std::vector<Setting> values;
+  for (const std::string_view way : WaysThroughWindow(kernel)) values.push_back(Word(std::string(way)));
   return values;
 }
 std::optional<std::string> CheckWindow(const Kernel& kernel, const Setting& value) {
-  if (auto why = CheckWord(value, {kPlaces, kRows})) return why;
-  if (std::get<std::string>(value.value) == kRows && !RowsMayBeSideBySide(kernel))
+  if (auto why = CheckWord(value, {kPlaces, kRows, kWhole})) return why;
+  const std::string& way = std::get<std::string>(value.value);
+  if (way == kRows && !RowsMayBeSideBySide(kernel))
     return "a row of one place, of groups, of a transposed convolution or of more than 256 bytes does not lie side by "
            "side; try places";
+  if (way == kWhole && !WindowMayBeSideBySide(kernel))
+    return "a window of one place, of groups, of a transposed convolution or that has each pixel more than 4 times "
+           "does not lie side by side; try places";
   return std::nullopt;
 }
 
@@ -126,7 +131,8 @@ constexpr Knob kKnobs[] = {
      "channels last, by copies where they do not",
      LayoutValues, CheckLayout, /*with_neighbours=*/true},
     {kWindowKnob,
-     "how the window is gone through: places, one by one; rows, of which a copy of x has the channels side by side",
+     "how the window is gone through: places, one by one; rows, of which a copy of x has the channels side by side; "
+     "whole, likewise, with any stride",
      WindowValues, CheckWindow},
     OfProduct(kTensorTileKnob, Values<TensorTileValues>, Check<CheckTensorTile>),
     OfProduct(kTensorTurnsKnob, Values<TensorTurnsValues>, Check<CheckTensorTurns>),

@@ -104,6 +104,41 @@ TEST_F(ConvBlocksTest, OperandsAreCopiedWhereTheyLieOtherwise) {
       2e-3);
 }
 
+// Windows that do not overlap, or hardly: patches, whatever their stride, of images and of tokens.
+TEST_F(ConvBlocksTest, WholeWindowsAreCopiedSideBySideWhereTheyLieFarApart) {
+  ExpectBlocksSay(
+      "input x: f16[2, 3, 28, 42]\ninput w: f16[24, 3, 14, 14]\ninput b: f16[24]\noutput y: f16[2, 24, 2, 3]\n"
+      "view c = b: [24, 1, 1] strides [1, 0, 0]\n"
+      "y = conv(x, w) by {stride: 14} with {path: tiles, tile: 64x64} -> it + c",
+      1e-2);
+  ExpectBlocksSay(
+      "input x: f16[2, 16, 20, 23]\ninput w: f16[8, 16, 10, 12]\noutput y: f16[2, 8, 3, 3]\n"
+      "y = conv(x, w) by {padding: 2x3, stride: 9x10, extent: 3x3} with {path: tiles, tile: 64x64}",
+      2e-2);
+  ExpectBlocksSay(
+      "input x: f32[3, 5, 64]\ninput w: f32[8, 5, 9]\noutput y: f32[3, 8, 5]\n"
+      "y = conv(x, w) by {stride: 11, dilation: 2} with {path: tiles, precision: tf32, tile: 64x64}",
+      2e-3);
+  ExpectBlocksSay(
+      "input x: f16[2, 24, 8, 12]\ninput w: f16[16, 24, 4, 4]\noutput y: f16[2, 16, 2, 3]\n"
+      "y = conv(x, w) by {stride: 4} with {path: tiles, window: whole, tile: 64x64}",
+      1e-2);
+}
+
+// Stages then have equal parts of them.
+TEST_F(ConvBlocksTest, GroupsMayHaveMoreChannelsThanAStageDivides) {
+  ExpectBlocksSay(
+      "input image: f32[2, 20, 96]\ninput filters: f32[32, 5, 48]\noutput y: f32[2, 32, 20]\n"
+      "view x = image: [2, 96, 20] strides [1920, 1, 96]\nview f = filters: [32, 48, 5] strides [240, 1, 48]\n"
+      "y = conv(x, f) by {padding: 2, groups: 2} with {path: tiles, precision: tf32, tile: 64x64}",
+      2e-3);
+  ExpectBlocksSay(
+      "input image: f16[1, 20, 160]\ninput filters: f16[16, 3, 80]\noutput y: f16[1, 16, 20]\n"
+      "view x = image: [1, 160, 20] strides [3200, 1, 160]\nview f = filters: [16, 80, 3] strides [240, 1, 80]\n"
+      "y = conv(x, f) by {padding: 1, groups: 2} with {path: tiles, tile: 64x64}",
+      1e-2);
+}
+
 // Phases of a transposed one: each product leaves at places that lie apart; dilations at which some phases see nothing,
 // more outputs than phases divide, groups, and one to three dimensions.
 TEST_F(ConvBlocksTest, TransposedOnesWithGapsAreAProductForEachPhase) {
@@ -145,6 +180,8 @@ constexpr std::string_view kPrograms[] = {
     "y = conv(x, w) by {padding: 1} with {path: tiles, layout: channels_last} -> relu(it + r)",
     "input x: f16[3, 3, 50, 50]\ninput w: f16[64, 3, 7, 7]\noutput y: f16[3, 64, 25, 25]\n"
     "y = conv(x, w) by {padding: 3, stride: 2} with {path: tiles}",
+    "input x: f16[8, 3, 224, 224]\nparam w: f16[768, 3, 16, 16]\nparam b: f16[768]\noutput y: f16[8, 768, 14, 14]\n"
+    "view c = b: [768, 1, 1] strides [1, 0, 0]\ny = conv(x, w) by {stride: 16} with {path: tiles} -> it + c",
     "input x: f16[5, 20, 17, 19]\ninput w: f16[33, 20, 3, 2]\noutput y: f16[5, 33, 16, 9]\n"
     "y = conv(x, w) by {padding: 1x0, stride: 1x2, extent: 16x9} with {path: tiles, split: 2} -> it * 2",
     "input x: f16[2, 24, 12, 10]\ninput w: f16[24, 16, 3, 3]\noutput y: f16[2, 16, 12, 10]\n"
@@ -238,6 +275,10 @@ TEST_F(ConvTilesTest, WhatItCannotMakeIsSaidInALine) {
   EXPECT_NE(Why("input x: f16[2, 64, 9, 9]\nparam w: f16[8, 64, 3, 3]\noutput y: f16[2, 8, 7, 7]\n"
                 "y = conv(x, w) with {path: tiles, window: rows}")
                 .find("does not lie side by side; try places"),
+            std::string::npos);
+  EXPECT_NE(Why("input x: f16[2, 64, 9, 9]\nparam w: f16[8, 64, 3, 3]\noutput y: f16[2, 8, 7, 7]\n"
+                "y = conv(x, w) with {path: tiles, window: whole}")
+                .find("more than 4 times does not lie side by side; try places"),
             std::string::npos);
   EXPECT_NE(
       with("f16[2, 8, 9, 900]", "f16[8, 8, 1, 300]", "(x, w)", "f16[2, 8, 9, 601]").find("the copy engine reaches"),
