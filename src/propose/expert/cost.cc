@@ -78,9 +78,27 @@ std::string UnitsOf(const dsl::Kernel& kernel) {
                                                                    : std::string(Name(type));
 }
 
+// Whether a fold reads all that it reads again for others of its results, as products of matrices do.
+bool ReadsAgain(const dsl::Kernel& kernel) {
+  if (!kernel.family->takes_axes || kernel.inputs.empty()) return false;
+  const auto operands = dsl::OperandsOf(kernel.inputs);
+  return operands.size() > 1 && std::ranges::all_of(operands, [&](int o) {
+           const auto& strides = kernel.operands[static_cast<std::size_t>(o)].strides;
+           for (std::size_t d = 0; d < strides.size(); ++d) {
+             const bool kept = std::ranges::find(kernel.axes, static_cast<int>(d)) == kernel.axes.end();
+             if (kept && strides[d] == 0 && kernel.space[d].extent > 1) return true;
+           }
+           return false;
+         });
+}
+
 // FLOP/s that the kernel can have: of the units for products of 16 bits, where it has them.
 double RateOf(const dsl::Kernel& kernel, const Ceilings& ceilings) {
   const double rate = ceilings.fma_flops_f32;
+  if (kernel.device->kind == DeviceKind::kCuda && ceilings.vector_flops_f32 > 0) {
+    if (kernel.way != nullptr && kernel.way->name == "simt") return ceilings.vector_flops_f32;
+    if (!kernel.family->multiplies && ReadsAgain(kernel)) return rate / kNestsAreSlower;
+  }
   if (kernel.family->multiplies) {
     const DType type = kernel.operand_types[static_cast<std::size_t>(std::max(kernel.inputs[0]->buffer, 0))];
     // Of numbers of 8 bits the units make twice as many products as of 16.

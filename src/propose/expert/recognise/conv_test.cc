@@ -4,7 +4,10 @@
 
 #include <string>
 #include <string_view>
+#include <variant>
 
+#include "dsl/lower.h"
+#include "propose/expert/cost.h"
 #include "propose/expert/testing/written.h"
 
 namespace hone::expert {
@@ -46,6 +49,21 @@ TEST(ConvolutionTest, GroupsOfFloatsMayHaveMoreChannelsThanAStage) {
   const std::string program = Convolved("f32", "[2, 768, 500]", "[768, 48, 128]", "[2, 768, 501]",
                                         R"("stride": [1], "padding": [64], "dilation": [1], "groups": 16)");
   EXPECT_NE(program.find("y = conv(x, w) by"), std::string::npos) << program;
+}
+
+// A fold of the same, which reads every pixel and weight again for each result, takes long.
+TEST(ConvolutionTest, PatchesThatAreAFoldArePredictedToTakeTheTimeOfTheirProducts) {
+  const std::string text =
+      "program patches\ninput x: f16[8, 3, 224, 224]\nparam w: f16[768, 3, 16, 16]\noutput y: f16[8, 768, 14, 14]\n"
+      "view a = x: [3, 16, 16, 8, 1, 14, 14] strides [50176, 224, 1, 150528, 0, 3584, 16]\n"
+      "view b = w: [3, 16, 16, 1, 768, 1, 1] strides [256, 16, 1, 0, 768, 0, 0]\n"
+      "y = reduce sum(a * b) over [0, 1, 2]\n";
+  const auto device = FindShippedModel("h200");
+  ASSERT_TRUE(device);
+  const auto checked = dsl::Lower(text, nullptr, *device);
+  const auto* kernels = std::get_if<dsl::KernelProgram>(&checked);
+  ASSERT_NE(kernels, nullptr) << ToString(std::get<dsl::Complaint>(checked));
+  EXPECT_GT(Predict(*kernels, *device), 1e6 * 1.85e9 / device->ceilings.vector_flops_f32);
 }
 
 }  // namespace
