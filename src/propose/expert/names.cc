@@ -144,6 +144,11 @@ void Names::Call(int buffer, const std::string& name, const Shape& shape, DType 
   buffers_[name] = buffer;
 }
 
+int Names::CallNew(const std::string& name, const Shape& shape, DType dtype) {
+  Call(next_new_, name, shape, dtype);
+  return next_new_++;
+}
+
 const Names::Value* Names::Find(const std::string& name) const {
   const auto it = buffers_.find(name);
   return it == buffers_.end() ? nullptr : &values_.at(it->second);

@@ -2,6 +2,7 @@
 // index them by views, expressions as terms over those.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -30,6 +31,8 @@ class Names {
   // From now on the buffer is called so. `shape`: as the language knows it.
   void Call(int buffer, const std::string& name, const Shape& shape, DType dtype);
   bool IsCalled(int buffer) const { return values_.contains(buffer); }
+  // The same of what is no buffer of the graph; the number by which views of it are made.
+  int CallNew(const std::string& name, const Shape& shape, DType dtype);
 
   // The load as something that broadcasts over `space`: the value itself where its own shape does, else a view. Nothing
   // if it varies with other indices or the value is not made yet.
@@ -69,6 +72,7 @@ class Names {
     DType dtype = DType::kF32;
   };
   const Value* Find(const std::string& name) const;  // a tensor or an intermediate value
+  int BufferOf(const std::string& name) const { return buffers_.at(name); }
   const std::vector<dsl::View>& views() const { return views_; }
   // The place among them of one that is called so.
   std::optional<std::size_t> FindView(const std::string& name) const;
@@ -81,7 +85,8 @@ class Names {
   std::optional<dsl::TermPtr> Element(const Expr& load, const Indices& indices);
 
   const Memory& memory_;
-  std::map<int, Value> values_;                   // by buffer
+  std::map<int, Value> values_;  // by buffer
+  int next_new_ = std::numeric_limits<int>::min();
   std::unordered_map<std::string, int> buffers_;  // by name
   std::unordered_set<std::string> taken_;
   std::vector<dsl::View> views_;

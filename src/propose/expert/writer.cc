@@ -9,6 +9,7 @@
 
 #include "dsl/kernel.h"
 #include "dsl/way.h"
+#include "propose/expert/copied_rows.h"
 #include "propose/expert/names.h"
 #include "propose/expert/once.h"
 #include "propose/expert/recognise/recognise.h"
@@ -179,6 +180,11 @@ class ProgramWriter {
         one[0].also[i].has_target_shape |= of_row;
       }
       auto types = TypesOf(one);
+      std::vector<Statement> copies;
+      if (!types && device_.kind == DeviceKind::kCuda && one[0].family == "attention") {
+        copies = CopyRows(names_, one[0]);
+        if (!copies.empty()) types = TypesOf(one);
+      }
       const auto take_whole = [&](const Piece& made, std::size_t number, std::optional<DType>& type) {
         if (!types || !NumbersAloneAreReals(made, (*types)[number])) return;
         type = DType::kI64;
@@ -194,6 +200,7 @@ class ProgramWriter {
         names_.Call(piece.buffer, one[0].target, ShapeOf(one[0]), (*types)[0]);
         for (std::size_t i = 0; i < one[0].also.size(); ++i)
           names_.Call(piece.also[i].buffer, one[0].also[i].target, one[0].also[i].target_shape, (*types)[i + 1]);
+        std::ranges::move(copies, std::back_inserter(program_.statements));
         program_.statements.push_back(std::move(one[0]));
         return true;
       }

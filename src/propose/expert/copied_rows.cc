@@ -1,0 +1,88 @@
+#include "propose/expert/copied_rows.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace hone::expert {
+namespace {
+
+// The offsets in equal steps, or each by itself.
+std::vector<std::vector<std::int64_t>> InEqualSteps(const std::set<std::int64_t>& offsets) {
+  const std::vector<std::int64_t> all(offsets.begin(), offsets.end());
+  for (std::size_t i = 2; i < all.size(); ++i) {
+    if (all[i] - all[i - 1] == all[1] - all[0]) continue;
+    std::vector<std::vector<std::int64_t>> apart;
+    for (const std::int64_t one : all) apart.push_back({one});
+    return apart;
+  }
+  return {all};
+}
+
+// Whether its rows are side by side and begin at multiples of 16 bytes.
+bool LiesInRows(const dsl::View& view, DType type) {
+  const std::int64_t whole = 16 / static_cast<std::int64_t>(Bytes(type));
+  bool lies = view.strides.back() == 1 && view.offset % whole == 0;
+  for (std::size_t d = 0; d + 1 < view.shape.size(); ++d) lies &= view.shape[d] == 1 || view.strides[d] % whole == 0;
+  return lies;
+}
+
+}  // namespace
+
+std::vector<dsl::Statement> CopyRows(Names& names, dsl::Statement& attention) {
+  using Like = std::tuple<std::string, Shape, std::vector<std::int64_t>>;
+  std::map<Like, std::map<std::int64_t, std::vector<std::size_t>>> alike;  // operands by offset
+  for (std::size_t o = 0; o < attention.operands.size(); ++o) {
+    const auto& operand = attention.operands[o];
+    const auto at = operand->kind == dsl::Term::Kind::kName ? names.FindView(operand->name) : std::nullopt;
+    if (!at) continue;
+    const dsl::View& view = names.views()[*at];
+    if (LiesInRows(view, names.Find(view.base)->dtype)) continue;
+    alike[{view.base, view.shape, view.strides}][view.offset].push_back(o);
+  }
+  std::vector<dsl::Statement> copies;
+  for (const auto& [like, operands] : alike) {
+    const auto& [base, shape, strides] = like;
+    const Names::Value value = *names.Find(base);
+    const int buffer = names.BufferOf(base);
+    std::set<std::int64_t> offsets;
+    for (const auto& [offset, _] : operands) offsets.insert(offset);
+    // What several read in common is copied once.
+    Shape once = shape;
+    for (std::size_t d = 0; d < once.size(); ++d) {
+      if (strides[d] == 0) once[d] = 1;
+    }
+    std::vector<std::int64_t> lies = DenseStrides(once);
+    for (std::size_t d = 0; d < once.size(); ++d) {
+      if (strides[d] == 0) lies[d] = 0;
+    }
+    for (const auto& steps : InEqualSteps(offsets)) {
+      Shape copied = once;
+      std::vector<std::int64_t> from = strides;
+      copied.insert(copied.begin(), static_cast<std::int64_t>(steps.size()));
+      from.insert(from.begin(), steps.size() > 1 ? steps[1] - steps[0] : 0);
+      const auto read = names.View(buffer, copied, from, steps[0], Broadcast::kForbidden);
+      if (!read) return {};
+      dsl::Statement copy;
+      copy.family = "map";
+      copy.operands = {dsl::Name(*read)};
+      copy.target = names.Fresh(base + "_rows");
+      copy.target_type = value.dtype;
+      copy.target_shape = copied;
+      const int made = names.CallNew(copy.target, copied, value.dtype);
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        const auto row =
+            names.View(made, shape, lies, static_cast<std::int64_t>(i) * ElementCount(once), Broadcast::kForbidden);
+        if (!row) return {};
+        for (const std::size_t o : operands.at(steps[i])) attention.operands[o] = dsl::Name(*row);
+      }
+      copies.push_back(std::move(copy));
+    }
+  }
+  return copies;
+}
+
+}  // namespace hone::expert
