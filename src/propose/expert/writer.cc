@@ -12,6 +12,7 @@
 #include "propose/expert/copied_rows.h"
 #include "propose/expert/names.h"
 #include "propose/expert/once.h"
+#include "propose/expert/patches.h"
 #include "propose/expert/recognise/recognise.h"
 #include "propose/expert/turn.h"
 
@@ -165,8 +166,11 @@ class ProgramWriter {
   bool TryKind(const Recogniser& recogniser, const Piece& form, const Piece& piece) {
     const std::size_t views = names_.views().size();
     auto statement = recogniser.recognise(names_, form);
-    if (statement && device_.kind == DeviceKind::kCuda && statement->family == "conv" && !OnDevice(*statement, piece))
-      statement.reset();
+    if (statement && device_.kind == DeviceKind::kCuda && statement->family == "conv" && !OnDevice(*statement, piece)) {
+      names_.ForgetViews(views);
+      const auto patches = PatchesOf(memory_, piece);
+      return patches && WriteUnaimed(patches->copy) && TryKinds({Form::kMerged}, patches->product);
+    }
     if (statement && statement->family == "matmul_reduce" && IsFasterInPairs(piece)) statement.reset();
     if (statement && statement->family == "matmul") InTf32(*statement, piece);
     if (statement && (statement->family == "matmul" || statement->family == "scaled_matmul"))

@@ -17,14 +17,15 @@ using testing::WrittenText;
 
 // y = convolution of x, or of what `before` makes of it, with w.
 std::string Convolved(std::string_view type, std::string_view x, std::string_view w, std::string_view y,
-                      std::string_view by, std::string_view of = "x", std::string_view before = "") {
+                      std::string_view by, std::string_view of = "x", std::string_view before = "",
+                      std::string_view contract = "torch") {
   return WrittenText(fmt::format(
-      R"({{"hone_problem": 1, "name": "conv", "contract": "torch", "tensors": [
+      R"({{"hone_problem": 1, "name": "conv", "contract": "{}", "tensors": [
   {{"name": "x", "shape": {}, "dtype": "{}", "role": "input", "generator": {{"kind": "uniform", "low": 0, "high": 1}}}},
   {{"name": "w", "shape": {}, "dtype": "{}", "role": "parameter", "generator": {{"kind": "uniform", "low": 0, "high": 1}}}},
   {{"name": "y", "shape": {}, "dtype": "{}", "role": "output"}}], "graph": [{}
   {{"op": "aten.convolution.default", "args": {{"input": "%{}", "weight": "%w", {}}}, "outputs": ["y"]}}]}})",
-      x, type, w, type, y, type, before, of, by));
+      contract, x, type, w, type, y, type, before, of, by));
 }
 
 TEST(ConvolutionTest, PatchesAreOneWhateverTheStride) {
@@ -33,6 +34,15 @@ TEST(ConvolutionTest, PatchesAreOneWhateverTheStride) {
                                           R"("stride": [16, 16], "padding": [0, 0], "dilation": [1, 1])");
     EXPECT_NE(program.find("y = conv(x, w)"), std::string::npos) << program;
   }
+}
+
+// Where no kernel convolves so accurately.
+TEST(ConvolutionTest, PatchesOfFloatsThatStayAccurateAreCopiedAndMultiplied) {
+  const std::string program =
+      Convolved("f32", "[8, 3, 224, 224]", "[768, 3, 16, 16]", "[8, 768, 14, 14]",
+                R"("stride": [16, 16], "padding": [0, 0], "dilation": [1, 1])", "x", "", "fp32");
+  EXPECT_NE(program.find("y_2 = map(x_view)"), std::string::npos) << program;
+  EXPECT_NE(program.find("y: [8, 768, 14, 14] = matmul(w_view, y_2_view)"), std::string::npos) << program;
 }
 
 TEST(ConvolutionTest, TokensAreAnImageInRows) {
