@@ -89,7 +89,7 @@ bool Fuser::EndsItsMaker(std::size_t map_at) const {
   return maker_[Id(source)] >= 0 && !memory_.IsOutput(source) && readers_[Id(source)].size() == 1 &&
          memory_.Position(*map.value) == OwnPosition(map.space) &&
          std::ranges::any_of(Readers(map.buffer),
-                             [&](std::size_t reader) { return !Inlined(map_at, pieces_[reader]); });
+                             [&](std::size_t reader) { return !Inlined(map, pieces_[reader]); });
 }
 
 // A map that only moves elements (transpose, expand, slice) is another way to index its source; a number is itself.
