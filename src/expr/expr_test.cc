@@ -100,7 +100,7 @@ TEST(IndexStepsTest, WhatIsSharedIsComputedOnce) {
     EXPECT_EQ(steps.made(choice)[n], ValueAt(chosen, {{i.id, a}, {j.id, b}}));
   }
   EXPECT_FALSE(steps.AllWhole());  // halves of i
-  IndexSteps whole({{i.id, 0}});
+  IndexSteps whole(std::map<int, std::size_t>{{i.id, 0}});
   whole.Add(Expr(i) * (std::int64_t{1} << 50));
   whole.place(0).fill(8);
   whole.Run();

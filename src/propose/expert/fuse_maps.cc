@@ -88,8 +88,7 @@ bool Fuser::EndsItsMaker(std::size_t map_at) const {
   const int source = memory_.Root(map.value->buffer);
   return maker_[Id(source)] >= 0 && !memory_.IsOutput(source) && readers_[Id(source)].size() == 1 &&
          memory_.Position(*map.value) == OwnPosition(map.space) &&
-         std::ranges::any_of(Readers(map.buffer),
-                             [&](std::size_t reader) { return !Inlined(map, pieces_[reader]); });
+         std::ranges::any_of(Readers(map.buffer), [&](std::size_t reader) { return !Inlined(map, pieces_[reader]); });
 }
 
 // A map that only moves elements (transpose, expand, slice) is another way to index its source; a number is itself.

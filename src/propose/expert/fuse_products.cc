@@ -3,8 +3,8 @@
 #include <map>
 
 #include "expr/ranked_fold.h"
+#include "propose/expert/broadcast_product.h"
 #include "propose/expert/fuser.h"
-#include "propose/expert/once.h"
 #include "propose/expert/rewrite.h"
 
 namespace hone::expert {
@@ -142,7 +142,7 @@ void Fuser::GroupProducts() {
 void Fuser::MakeProductsOnce() {
   for (std::size_t p = 0; p < pieces_.size(); ++p) {
     if (!known_[p].alive || !IsProduct(pieces_[p]) || memory_.IsOutput(pieces_[p].buffer)) continue;
-    const auto once = ProductMadeOnce(memory_, pieces_[p]);
+    const auto once = BroadcastProductOf(memory_, pieces_[p]);
     if (!once || once->map.value->kind != Expr::Kind::kLoad) continue;
     std::vector<std::pair<std::size_t, Piece>> changed;
     const auto readers = Readers(pieces_[p].buffer);

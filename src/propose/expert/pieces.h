@@ -15,6 +15,8 @@
 //   scales.cc    scales of reals of 8 bits go behind their products, those of blocks of K into them
 //   factors.cc   numbers that scaled a factor go behind its product
 //   rotations.cc  pairs of a product's columns that a map turns
+//   broadcast_product.h  products that are the same for all batches   patches.h  windows that do not overlap
+//   copied_rows.h  what attention reads across memory   constants.h  what no input changes
 //   pages.h      rows that are looked up by pages
 //   hidden_keys.h  which keys a score of attention hides by their places
 //   writer.h     pieces become statements of the language

@@ -9,9 +9,9 @@
 
 #include "dsl/kernel.h"
 #include "dsl/way.h"
+#include "propose/expert/broadcast_product.h"
 #include "propose/expert/copied_rows.h"
 #include "propose/expert/names.h"
-#include "propose/expert/once.h"
 #include "propose/expert/patches.h"
 #include "propose/expert/recognise/recognise.h"
 #include "propose/expert/turn.h"
@@ -135,7 +135,8 @@ class ProgramWriter {
       return std::ranges::all_of(piece.inside, write_once) && WritePiece(last) &&
              std::all_of(piece.also.begin(), piece.also.end(), write);
     }
-    if (const auto once = ProductMadeOnce(memory_, piece)) return WriteUnaimed(once->product) && WritePiece(once->map);
+    if (const auto once = BroadcastProductOf(memory_, piece))
+      return WriteUnaimed(once->product) && WritePiece(once->map);
     if (TryKinds({Form::kMerged, Form::kAsItIs}, piece)) return true;
     return (!piece.statistics.empty() || !piece.also.empty()) && WriteApart(piece);
   }

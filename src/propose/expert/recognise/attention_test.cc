@@ -340,10 +340,43 @@ TEST(AttentionTest, AWindowOfKeysIsMadeOfTheirPlaces) {
   };
   EXPECT_EQ(of(R"({"real": "-inf"})"),
             " by {causal: 1}\n  let score = select(-9 < key() - query(), it * 0.125, -inf)\n");
-  // Each query sees its own key, so that a number below all scores does for what is hidden, too.
-  EXPECT_EQ(of("-1e38"), " by {causal: 1}\n  let score = select(-9 < key() - query(), it * 0.125, -1e+38)\n");
+  // Each query sees its own key, so that a number below all scores hides, chosen or added.
+  EXPECT_EQ(of("-1e38"), of(R"({"real": "-inf"})"));
+  EXPECT_EQ(OfScores(Masked(R"({"op": "aten.le.Scalar", "args": {"self": "%ahead", "other": 0}, "outputs": ["before"]},
+  {"op": "aten.gt.Scalar", "args": {"self": "%ahead", "other": -9}, "outputs": ["near"]},
+  {"op": "aten.bitwise_and.Tensor", "args": {"self": "%before", "other": "%near"}, "outputs": ["seen"]},
+  {"op": "aten.scalar_tensor.default", "args": {"dtype": "f32", "s": 0}, "outputs": ["zero"]},
+  {"op": "aten.scalar_tensor.default", "args": {"dtype": "f32", "s": -1e38}, "outputs": ["least"]},
+  {"op": "aten.where.self", "args": {"condition": "%seen", "self": "%zero", "other": "%least"}, "outputs": ["added"]},
+  {"op": "aten.add.Tensor", "args": {"self": "%scaled", "other": "%added"}, "outputs": ["masked"]})")),
+            of(R"({"real": "-inf"})"));
   // What is only small is a score as any other.
   EXPECT_EQ(of("-100").find("causal"), std::string::npos);
+}
+
+// Which of the sequences that are packed in it a position is of: one more wherever positions do not go on by one.
+TEST(AttentionTest, PositionsThatGoOnByOneAreOfOneSequence) {
+  const auto of = [](const std::string& step) {
+    return Masked(
+        R"({"op": "aten.slice.Tensor", "args": {"self": "%arange", "dim": 0, "start": 1, "end": 48}, "outputs": ["later"]},
+  {"op": "aten.slice.Tensor", "args": {"self": "%arange", "dim": 0, "start": 0, "end": 47}, "outputs": ["earlier"]},
+  {"op": "aten.sub.Tensor", "args": {"self": "%later", "other": "%earlier"}, "outputs": ["step"]},
+  {"op": "aten.ne.Scalar", "args": {"self": "%step", "other": )" +
+        step + R"(}, "outputs": ["begins"]},
+  {"op": "aten.constant_pad_nd.default", "args": {"self": "%begins", "pad": [1, 0], "value": false}, "outputs": ["first"]},
+  {"op": "aten.cumsum.default", "args": {"self": "%first", "dim": 0}, "outputs": ["sequence"]},
+  {"op": "aten.unsqueeze.default", "args": {"self": "%sequence", "dim": 0}, "outputs": ["of_key"]},
+  {"op": "aten.unsqueeze.default", "args": {"self": "%sequence", "dim": 1}, "outputs": ["of_query"]},
+  {"op": "aten.eq.Tensor", "args": {"self": "%of_key", "other": "%of_query"}, "outputs": ["same"]},
+  {"op": "aten.le.Tensor", "args": {"self": "%column", "other": "%row"}, "outputs": ["before"]},
+  {"op": "aten.bitwise_and.Tensor", "args": {"self": "%before", "other": "%same"}, "outputs": ["seen"]},
+  )" + Hidden(R"({"op": "aten.logical_not.default", "args": {"self": "%seen"}, "outputs": ["hidden"]})"));
+  };
+  EXPECT_EQ(OfScores(of("1")), kCausal);
+  // All of them begin one.
+  EXPECT_NE(of("2").find(" by {causal: 1}\n  let score = select(sequence == sequence_view, it * 0.125, -inf)\n"),
+            std::string::npos)
+      << of("2");
 }
 
 TEST(AttentionTest, AQueryThatSeesNoKeySeesAllThatHaveTheSameScore) {

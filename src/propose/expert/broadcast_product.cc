@@ -1,11 +1,11 @@
-#include "propose/expert/once.h"
+#include "propose/expert/broadcast_product.h"
 
 #include <algorithm>
 #include <vector>
 
 namespace hone::expert {
 
-std::optional<MadeOnce> ProductMadeOnce(const Memory& memory, const Piece& piece) {
+std::optional<BroadcastProduct> BroadcastProductOf(const Memory& memory, const Piece& piece) {
   if (!piece.fold || !piece.statistics.empty() || !piece.also.empty() || !IsPlain(memory, piece) ||
       !IsContraction(memory, *piece.fold))
     return std::nullopt;
@@ -16,7 +16,7 @@ std::optional<MadeOnce> ProductMadeOnce(const Memory& memory, const Piece& piece
       space.push_back(var);
   }
   if (ElementCount(Extents(space)) == ElementCount(Extents(piece.space))) return std::nullopt;
-  MadeOnce made{.product = piece, .map = piece};
+  BroadcastProduct made{.product = piece, .map = piece};
   made.product.space = space;
   made.product.fold->finish = Value(kIt, ScalarType::kReal);
   made.map.fold.reset();
