@@ -146,7 +146,7 @@ bool Fuser::JoinMap(std::size_t map) {
   for (const std::size_t other : others) {
     if (other == map || !GoesBeside(other) || NeedsManyTensors(map, other)) continue;
     const auto place = PlaceOfBoth(map, other);
-    if (!place) continue;
+    if (!place || !MayShareReads(map, other)) continue;
     auto both = Reads(map, other) ? AsOneMap(pieces_[other], pieces_[map]) : AsOneMap(pieces_[map], pieces_[other]);
     if (!both) continue;
     Become(std::move(*both), map, other, *place);
@@ -225,6 +225,36 @@ std::optional<Piece> Fuser::AsOneMap(Piece first, Piece second) const {
   if (tensors > kMostTensors || !IsPlain(memory_, first) || !KeepsSquares(memory_, first, as_first, as_second))
     return std::nullopt;
   return first;
+}
+
+// What it reads, with the index of dimension d called d.
+const std::vector<FlatLoad>& Fuser::LoadsByDimension(std::size_t map) {
+  auto& known = known_[map].by_dimension;
+  if (known) return *known;
+  known = LoadsOfPiece(memory_, pieces_[map]);
+  for (FlatLoad& load : *known) {
+    Affine by_dimension{.constant = load.position->constant};
+    for (std::size_t d = 0; d < pieces_[map].space.size(); ++d) {
+      const std::int64_t step = load.position->of(pieces_[map].space[d]);
+      if (step != 0) by_dimension.coefficient[static_cast<int>(d)] = step;
+    }
+    load.position = std::move(by_dimension);
+  }
+  return *known;
+}
+
+// Whether two plain maps may be worth one kernel. Of a recurrence that is written out each step reads what all others
+// do, a little of it: what that is says so sooner than making one of the two.
+bool Fuser::MayShareReads(std::size_t a, std::size_t b) {
+  const Shape extents = Extents(pieces_[a].space);
+  if (Reads(a, b) || Reads(b, a) || Extents(pieces_[b].space) != extents) return true;
+  std::vector<IndexVar> space;
+  for (std::size_t d = 0; d < extents.size(); ++d) space.push_back({.id = static_cast<int>(d), .extent = extents[d]});
+  const std::vector<FlatLoad>&of_a = LoadsByDimension(a), &of_b = LoadsByDimension(b);
+  const auto also = std::ranges::count_if(of_b, [&](const FlatLoad& load) { return !Holds(of_a, load); });
+  const std::size_t tensors =
+      of_a.size() + static_cast<std::size_t>(also) + MadeBy(pieces_[a]).size() + MadeBy(pieces_[b]).size();
+  return tensors <= kMostTensors && SharesReads(of_a, of_b, space);
 }
 
 // Whether half of the bytes that one of them reads, or more, are read by the other at the same places.

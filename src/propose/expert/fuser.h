@@ -28,7 +28,8 @@ class Fuser {
     std::vector<int> reads;  // buffers, each once
     bool plain = false, expensive = false, folds_inside = false, loads_nothing = false;
     int size = 0;
-    std::int64_t count = 0;  // elements computed, folded ones too
+    std::int64_t count = 0;                             // elements computed, folded ones too
+    std::optional<std::vector<FlatLoad>> by_dimension;  // LoadsByDimension, once somebody has asked
   };
 
   static std::size_t Id(int buffer) { return static_cast<std::size_t>(buffer); }
@@ -89,6 +90,8 @@ class Fuser {
   bool Reads(std::size_t piece, std::size_t other) const;
   bool NeedsManyTensors(std::size_t a, std::size_t b) const;
   std::optional<Piece> AsOneMap(Piece first, Piece second) const;
+  const std::vector<FlatLoad>& LoadsByDimension(std::size_t map);
+  bool MayShareReads(std::size_t a, std::size_t b);
   bool SharesReads(const std::vector<FlatLoad>& a, const std::vector<FlatLoad>& b,
                    const std::vector<IndexVar>& space) const;
   static std::vector<int> MadeBy(const Piece& piece);
