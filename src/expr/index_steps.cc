@@ -47,19 +47,30 @@ void IndexSteps::Do(const Step& step, Column& made) const {
     return;
   }
   const Column &a = columns_[step.operands[0]], &b = columns_[step.operands[1]], &c = columns_[step.operands[2]];
-  for (std::size_t i = 0; i < kBatch; ++i) {
-    switch (step.kind) {
-      case Expr::Kind::kConst: made[i] = step.constant; break;
-      case Expr::Kind::kUnary: made[i] = ValueOf(static_cast<UnaryOp>(step.op), a[i]); break;
-      case Expr::Kind::kBinary: made[i] = ValueOf(static_cast<BinaryOp>(step.op), a[i], b[i]); break;
-      case Expr::Kind::kSelect: made[i] = a[i] != 0 ? b[i] : c[i]; break;
-      case Expr::Kind::kCast:
-        made[i] = step.type == ScalarType::kInt    ? std::trunc(a[i])
-                  : step.type == ScalarType::kBool ? static_cast<double>(a[i] != 0)
-                                                   : a[i];
-        break;
-      default: break;  // none of indices alone
-    }
+  const auto each = [&](const auto& element) {
+    for (std::size_t i = 0; i < kBatch; ++i) made[i] = element(a[i], b[i], c[i]);
+  };
+  switch (step.kind) {
+    case Expr::Kind::kConst: return made.fill(step.constant);
+    case Expr::Kind::kUnary:
+      return each([op = static_cast<UnaryOp>(step.op)](double x, double, double) { return ValueOf(op, x); });
+    case Expr::Kind::kSelect: return each([](double x, double y, double z) { return x != 0 ? y : z; });
+    case Expr::Kind::kCast:
+      if (step.type == ScalarType::kReal) made = a;
+      if (step.type == ScalarType::kInt) each([](double x, double, double) { return std::trunc(x); });
+      if (step.type == ScalarType::kBool) each([](double x, double, double) { return x != 0 ? 1.0 : 0.0; });
+      return;
+    case Expr::Kind::kBinary: break;
+    default: return;  // none of indices alone
+  }
+  // Most are these.
+  switch (const auto op = static_cast<BinaryOp>(step.op)) {
+    case BinaryOp::kAdd: return each([](double x, double y, double) { return x + y; });
+    case BinaryOp::kSub: return each([](double x, double y, double) { return x - y; });
+    case BinaryOp::kMul: return each([](double x, double y, double) { return x * y; });
+    case BinaryOp::kLess: return each([](double x, double y, double) { return x < y ? 1.0 : 0.0; });
+    case BinaryOp::kLessEqual: return each([](double x, double y, double) { return x <= y ? 1.0 : 0.0; });
+    default: return each([op](double x, double y, double) { return ValueOf(op, x, y); });
   }
 }
 
