@@ -86,16 +86,10 @@ class Reach {
     for (const auto& [id, at] : indices) steps.place(ranks.at(id)).fill(static_cast<double>(at));
     std::set<std::vector<double>> seen;
     for (std::int64_t first = 0; first < count_; first += IndexSteps::kBatch) {
-      const auto now = std::min<std::int64_t>(count_ - first, IndexSteps::kBatch);
-      for (std::int64_t i = 0; i < now; ++i) {
-        std::int64_t rest = first + i;
-        for (const auto& var : tried_) {
-          steps.place(ranks.at(var.id))[static_cast<std::size_t>(i)] = static_cast<double>(rest % var.extent);
-          rest /= var.extent;
-        }
-      }
+      const auto now = static_cast<std::size_t>(std::min<std::int64_t>(count_ - first, IndexSteps::kBatch));
+      steps.Place(tried_, first, now);
       steps.Run();
-      for (std::size_t i = 0; i < static_cast<std::size_t>(now); ++i) {
+      for (std::size_t i = 0; i < now; ++i) {
         if (!std::ranges::all_of(conditions, [&](std::size_t c) { return steps.made(c)[i] != 0; })) continue;
         std::vector<double> place;
         for (const std::size_t p : places) place.push_back(steps.made(p)[i]);

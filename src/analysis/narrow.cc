@@ -105,13 +105,7 @@ class FactorReader {
     std::set<std::vector<double>> different;
     for (std::int64_t first = 0; first < tried; first += IndexSteps::kBatch) {
       const auto now = static_cast<std::size_t>(std::min<std::int64_t>(tried - first, IndexSteps::kBatch));
-      for (std::size_t i = 0; i < now; ++i) {
-        std::int64_t rest = first + static_cast<std::int64_t>(i);
-        for (std::size_t d = over_.size(); d-- > 0;) {
-          steps.place(d)[i] = static_cast<double>(rest % over_[d].extent);
-          rest /= over_[d].extent;
-        }
-      }
+      steps.Place(over_, first, now);
       std::vector<std::vector<double>> at(now);  // by term, with the other indices at their first and at their last
       for (const bool last : {false, true}) {
         for (std::size_t i = 0; i < others.size(); ++i)

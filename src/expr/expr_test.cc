@@ -89,10 +89,7 @@ TEST(IndexStepsTest, WhatIsSharedIsComputedOnce) {
   EXPECT_FALSE(IsOfIndices(chosen + Load(0, {Expr(i)}, ScalarType::kInt), ranks));
   IndexSteps steps(ranks);
   const std::size_t sum = steps.Add(doubled), choice = steps.Add(chosen);
-  for (std::size_t n = 0; n < 70; ++n) {
-    steps.place(0)[n] = static_cast<double>(n % 10);
-    steps.place(1)[n] = static_cast<double>(n / 10);
-  }
+  steps.Place({j, i}, 0, 70);
   steps.Run();
   for (std::size_t n = 0; n < 70; ++n) {
     const auto a = static_cast<std::int64_t>(n % 10), b = static_cast<std::int64_t>(n / 10);

@@ -29,6 +29,16 @@ std::size_t IndexSteps::Add(const ExprNode& node) {
   return numbers_[&node] = steps_.size() - 1;
 }
 
+void IndexSteps::Place(const std::vector<IndexVar>& vars, std::int64_t first, std::size_t count) {
+  std::int64_t inner = 1;
+  for (auto var = vars.rbegin(); var != vars.rend(); ++var) {
+    Column& column = places_[ranks_.at(var->id)];
+    for (std::size_t i = 0; i < count; ++i)
+      column[i] = static_cast<double>((first + static_cast<std::int64_t>(i)) / inner % var->extent);
+    inner *= var->extent;
+  }
+}
+
 void IndexSteps::Run() {
   columns_.resize(steps_.size());
   for (std::size_t s = 0; s < steps_.size(); ++s) Do(steps_[s], columns_[s]);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -29,6 +30,8 @@ class IndexSteps {
   std::size_t Add(const Expr& e) { return Add(*e); }
 
   Column& place(std::size_t rank) { return places_[rank]; }  // of an index, to be filled before Run
+  // Fills those of these indices with places `first`, `first` + 1 .. of all that they can be at, the last one fastest.
+  void Place(const std::vector<IndexVar>& vars, std::int64_t first, std::size_t count);
   void Run();
   const Column& made(std::size_t step) const { return columns_[step]; }
   // Whether all that any step has made is a whole number that a double has exactly.

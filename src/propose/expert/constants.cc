@@ -34,13 +34,7 @@ std::optional<Elements> ElementsAt(const std::vector<IndexVar>& vars, const Expr
   Elements elements{.same = true};
   for (std::int64_t done = 0; done < count && elements.same; done += IndexSteps::kBatch) {
     const auto now = static_cast<std::size_t>(std::min<std::int64_t>(count - done, IndexSteps::kBatch));
-    for (std::size_t i = 0; i < now; ++i) {
-      std::int64_t rest = done + static_cast<std::int64_t>(i);
-      for (std::size_t d = vars.size(); d-- > 0;) {
-        steps.place(d)[i] = static_cast<double>(rest % vars[d].extent);
-        rest /= vars[d].extent;
-      }
-    }
+    steps.Place(vars, done, now);
     steps.Run();
     if (done == 0) elements.first = steps.made(made)[0];
     elements.same &= steps.AllWhole();
