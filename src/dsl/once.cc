@@ -32,31 +32,27 @@ class Finder {
 
   // Takes out what cannot be once, as things stand; whether all could.
   bool Settle() {
-    std::set<int> runs;  // buffers that something on every run writes
-    for (std::size_t k = 0; k < once_.size(); ++k) {
-      if (once_[k]) continue;
-      for (const int target : TargetsOf(program_.kernels[k])) runs.insert(target);
-    }
     bool all = true;
     for (std::size_t k = 0; k < once_.size(); ++k) {
-      if (!once_[k] || CanBe(program_.kernels[k], runs)) continue;
+      if (!once_[k] || CanBe(program_.kernels[k])) continue;
       once_[k] = all = false;
+      for (const int target : TargetsOf(program_.kernels[k])) runs_.insert(target);
     }
     return all;
   }
 
-  bool CanBe(const Kernel& kernel, const std::set<int>& runs) const {
+  bool CanBe(const Kernel& kernel) const {
     if (kernel.attributes.contains("sequence")) return false;
     double made = 0, of = 0;
     for (const int target : TargetsOf(kernel)) {
-      if (buffer(target).home != KernelBuffer::Home::kIntermediate || runs.contains(target)) return false;
+      if (buffer(target).home != KernelBuffer::Home::kIntermediate || runs_.contains(target)) return false;
       made += BytesOf(buffer(target));
     }
     std::set<int> read;
     for (const KernelOperand& operand : kernel.operands) read.insert(operand.buffer);
     for (const int b : read) {
       if (buffer(b).home == KernelBuffer::Home::kInput || buffer(b).home == KernelBuffer::Home::kOutput ||
-          runs.contains(b))
+          runs_.contains(b))
         return false;
       of += BytesOf(buffer(b));
     }
@@ -65,6 +61,7 @@ class Finder {
 
   const KernelProgram& program_;
   std::vector<bool> once_;
+  std::set<int> runs_;  // buffers that something on every run writes
 };
 
 }  // namespace

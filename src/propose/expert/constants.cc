@@ -12,13 +12,9 @@ namespace {
 
 constexpr std::int64_t kTried = 1 << 17;  // places: hundredths of a second
 
-Expr NumberAs(double number, ScalarType type) {
-  return type == ScalarType::kBool ? Expr::Bool(number != 0) : Expr(static_cast<std::int64_t>(number));
-}
-
 // The elements at all places: what they are at the first, and whether at all. Nothing of what is of more than places.
 struct Elements {
-  double first = 0;
+  std::int64_t first = 0;
   bool same = false;
 };
 std::optional<Elements> ElementsAt(const std::vector<IndexVar>& vars, const Expr& value) {
@@ -36,9 +32,10 @@ std::optional<Elements> ElementsAt(const std::vector<IndexVar>& vars, const Expr
     const auto now = static_cast<std::size_t>(std::min<std::int64_t>(count - done, IndexSteps::kBatch));
     steps.Place(vars, done, now);
     steps.Run();
-    if (done == 0) elements.first = steps.made(made)[0];
     elements.same &= steps.AllWhole();
-    for (std::size_t i = 0; i < now; ++i) elements.same &= steps.made(made)[i] == elements.first;
+    if (!elements.same) break;
+    if (done == 0) elements.first = static_cast<std::int64_t>(steps.made(made)[0]);
+    for (std::size_t i = 0; i < now; ++i) elements.same &= steps.made(made)[i] == static_cast<double>(elements.first);
   }
   return elements;
 }
@@ -47,7 +44,7 @@ class Finder {
  public:
   explicit Finder(const Memory& memory) : memory_(memory) {}
 
-  std::map<int, double> Find() && {
+  std::map<int, std::int64_t> Find() && {
     for (const Stage& stage : memory_.graph().stages()) {
       const ScalarType type = stage.value->type;
       const std::int64_t count = ElementCount(memory_.shape(stage.buffer));
@@ -55,7 +52,8 @@ class Finder {
       // A step that reads the one before it: if it makes of a number that same number, all are what the first one is.
       const auto first = ElementsAt(stage.vars, With(stage, 0));
       if (!first) continue;
-      const auto again = first->first == 0 ? first : ElementsAt(stage.vars, With(stage, first->first));
+      const bool steps = stage.sequence >= 0 && first->first != 0;
+      const auto again = steps ? ElementsAt(stage.vars, With(stage, first->first)) : first;
       if (again && again->same && again->first == first->first) known_[stage.buffer] = first->first;
     }
     return std::move(known_);
@@ -63,20 +61,20 @@ class Finder {
 
  private:
   // Its value with numbers for what is known, and `own` for what it has made itself.
-  Expr With(const Stage& stage, double own) const {
+  Expr With(const Stage& stage, std::int64_t own) const {
     return ReplaceLoads(stage.value, [&](const ExprNode& load) -> Expr {
-      if (load.buffer == stage.buffer) return NumberAs(own, load.type);
-      if (const auto known = known_.find(load.buffer); known != known_.end()) return NumberAs(known->second, load.type);
+      if (load.buffer == stage.buffer) return Cast(own, load.type);
+      if (const auto known = known_.find(load.buffer); known != known_.end()) return Cast(known->second, load.type);
       return MadeOfIndices(memory_, load).value_or(Expr());
     });
   }
 
   const Memory& memory_;
-  std::map<int, double> known_;
+  std::map<int, std::int64_t> known_;
 };
 
 }  // namespace
 
-std::map<int, double> ConstantsOf(const Memory& memory) { return Finder(memory).Find(); }
+std::map<int, std::int64_t> ConstantsOf(const Memory& memory) { return Finder(memory).Find(); }
 
 }  // namespace hone::expert

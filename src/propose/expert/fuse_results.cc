@@ -244,7 +244,7 @@ const std::vector<FlatLoad>& Fuser::LoadsByDimension(std::size_t map) {
 }
 
 // Whether two plain maps may be worth one kernel. Of a recurrence that is written out each step reads what all others
-// do, a little of it: what that is says so sooner than making one of the two.
+// do, a little of it: that is seen sooner than one is made of the two.
 bool Fuser::MayShareReads(std::size_t a, std::size_t b) {
   const Shape extents = Extents(pieces_[a].space);
   if (Reads(a, b) || Reads(b, a) || Extents(pieces_[b].space) != extents) return true;

@@ -353,7 +353,7 @@ std::vector<Piece> PiecesOf(const Memory& memory) {
     }
     if (const auto known = constants.find(stage.buffer); known != constants.end()) {
       piece.space = Normalise(stage.vars, Expr(0)).space;
-      piece.value = Cast(static_cast<std::int64_t>(known->second), stage.value->type);
+      piece.value = Cast(known->second, stage.value->type);
       pieces.push_back(std::move(piece));
       continue;
     }
