@@ -48,7 +48,8 @@ class Reader {
     plan_.arch = document.value("arch", plan_.arch);
     for (const auto& source : document["sources"]) {
       const Scope scope(*this, "/sources", plan_.sources.size());
-      PlanSource one{source["name"], Text(source["text"]), source.value("flags", std::vector<std::string>())};
+      PlanSource one{source["name"], Text(source["text"]), source.value("flags", std::vector<std::string>()),
+                     source.value("apart", false)};
       for (const auto& other : plan_.sources) {
         if (other.name == one.name) Fail(fmt::format("two sources are called '{}': give each its own name", one.name));
       }
@@ -405,6 +406,7 @@ std::string ToJson(const Plan& plan) {
   for (const auto& source : plan.sources) {
     json one = {{"name", source.name}, {"text", Lines(source.text)}};
     if (!source.flags.empty()) one["flags"] = source.flags;
+    if (source.apart) one["apart"] = true;
     out["sources"].push_back(std::move(one));
   }
   for (const auto& buffer : plan.buffers)

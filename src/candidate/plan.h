@@ -16,10 +16,14 @@
 
 namespace hone {
 
+inline constexpr std::string_view kKernelBegin = "extern \"C\" __global__";
 struct PlanSource {
   std::string name;  // "rows.cu"
   std::string text;
   std::vector<std::string> flags;
+  // Its kernels have nothing in common that is written: no variable of the device's. Each begins a line with
+  // kKernelBegin, and all else that they need precedes the first: they may be compiled side by side.
+  bool apart = false;
 };
 
 // Device memory that the plan has for itself, from before `prepare` until it is done with. Its content is kept between

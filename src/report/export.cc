@@ -140,8 +140,8 @@ std::string ExportFacts(const ExportMaterial& material) {
       {"types", Json::parse(DTypesJson())},
   };
   if (material.plan.empty()) facts["flags"] = {{"gcc", material.gcc_flags}, {"clang", material.clang_flags}};
-  if (const auto parsed = ParsePlan(material.plan); material.compiled && std::holds_alternative<Plan>(parsed)) {
-    const Plan& plan = std::get<Plan>(parsed);
+  if (material.compiled) {
+    const Plan& plan = material.compiled->plan;
     const BufferPlaces places = PlacesOf(plan);
     const std::vector<std::string> flags = {"-std=c++17", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden"};
     facts["flags"] = {{"gcc", flags}, {"clang", flags}};

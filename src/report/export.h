@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "base/row.h"
+#include "candidate/plan.h"
 #include "problem/problem.h"
 #include "store/records.h"
 #include "verdict/verdict.h"
@@ -20,6 +21,7 @@ namespace hone {
 
 // What a plan was compiled to.
 struct CompiledPlan {
+  Plan plan;                        // the plan in the sources that were compiled one by one
   std::vector<std::string> cubins;  // one a source
   std::vector<std::string> prepare,
       launches;             // kernels' names in there, one a LaunchStep of plan.prepare and plan.steps

@@ -187,7 +187,11 @@ Result<void> Compile(const DeviceModel& machine, ExportMaterial& material) {
     material.why_not_compiled = fmt::format("{}: {}", refusal->where, refusal->message);
   } else {
     auto& done = std::get<cuda::BuiltPlan>(*built);
-    CompiledPlan compiled{.cubins = std::move(done.cubins), .prepare = {}, .launches = {}, .early = done.early};
+    CompiledPlan compiled{.plan = std::move(done.plan),
+                          .cubins = std::move(done.cubins),
+                          .prepare = {},
+                          .launches = {},
+                          .early = done.early};
     for (const cuda::KernelFacts& kernel : done.prepare) compiled.prepare.push_back(kernel.name);
     for (const cuda::KernelFacts& kernel : done.launches) compiled.launches.push_back(kernel.name);
     material.compiled = std::move(compiled);

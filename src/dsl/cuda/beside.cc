@@ -44,10 +44,10 @@ class Joiner {
          const DeviceModel& device)
       : steps_(steps), uses_(uses), kernels_(kernels), device_(device) {}
 
-  void Run() {
+  std::string Run() {
     const auto as_written = Grouped(AsWritten()), by_need = Grouped(ByNeed());
     const auto& groups = by_need.size() < as_written.size() ? by_need : as_written;
-    if (groups.size() == steps_.size()) return;
+    if (groups.size() == steps_.size()) return "";
     std::vector<PlanStep> steps;
     std::vector<StepUse> uses;
     for (const auto& group : groups) {
@@ -61,6 +61,7 @@ class Joiner {
     }
     steps_ = std::move(steps);
     uses_ = std::move(uses);
+    return std::move(text_);
   }
 
  private:
@@ -166,9 +167,8 @@ class Joiner {
       parameters +=
           fmt::format(", {} {}", ReplaceAll(type, "const __grid_constant__ TensorMap", "const TensorMap&"), parameter);
     function.body = ReplaceAll(ReplaceAll(std::move(function.body), "blockIdx.x", kBlock), "gridDim.x", kBlocks);
-    before_ +=
-        fmt::format("{}\n__device__ __forceinline__ void {}(const unsigned {}, const unsigned {}{}) {{\n{}}}\n\n",
-                    function.comment, name, kBlock, kBlocks, parameters, function.body);
+    text_ += fmt::format("{}\n__device__ __forceinline__ void {}(const unsigned {}, const unsigned {}{}) {{\n{}}}\n\n",
+                         function.comment, name, kBlock, kBlocks, parameters, function.body);
     return name;
   }
 
@@ -182,7 +182,6 @@ class Joiner {
          ++n)
       joined.name = fmt::format("beside_{}_{}", Launch(group[0]).kernel, n);
     std::int64_t begin = 0;
-    before_.clear();
     for (std::size_t i = 0; i < group.size(); ++i) {
       const std::int64_t blocks = Launch(group[i]).grid[0];
       std::string arguments;
@@ -197,7 +196,7 @@ class Joiner {
                                  which, blocks, arguments);
       begin += blocks;
     }
-    joined.comment = before_ + fmt::format("// {} launches that do not need each other.", group.size());
+    joined.comment = fmt::format("// {} launches that do not need each other.", group.size());
     kernels_.push_back(std::move(joined));
     return kernels_.back().name;
   }
@@ -208,7 +207,7 @@ class Joiner {
   const DeviceModel& device_;
   std::map<std::string, std::string> joined_;  // who with how many blocks, and the kernel that does it
   std::set<std::string> functions_;
-  std::string before_;  // functions that the kernel under way needs and that are new
+  std::string text_;  // of these
 };
 
 }  // namespace
@@ -217,14 +216,14 @@ std::string TextOf(const KernelText& kernel) {
   std::string parameters;
   for (const auto& [type, name] : kernel.parameters)
     parameters += fmt::format("{}{} {}", parameters.empty() ? "" : ", ", type, name);
-  return fmt::format("{}\nextern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n{}}}\n\n", kernel.comment,
+  return fmt::format("{}\n{} void __launch_bounds__({}) {}({}) {{\n{}}}\n\n", kernel.comment, kKernelBegin,
                      kernel.bounds, kernel.name, parameters, kernel.body);
 }
 
-void JoinLaunches(std::vector<PlanStep>& steps, std::vector<StepUse>& uses, std::vector<KernelText>& kernels,
-                  const DeviceModel& device) {
+std::string JoinLaunches(std::vector<PlanStep>& steps, std::vector<StepUse>& uses, std::vector<KernelText>& kernels,
+                         const DeviceModel& device) {
   HONE_CHECK(steps.size() == uses.size(), "a step of which nothing is known");
-  Joiner(steps, uses, kernels, device).Run();
+  return Joiner(steps, uses, kernels, device).Run();
 }
 
 }  // namespace hone::dsl

@@ -42,8 +42,8 @@ struct StepUse {
 };
 
 // Makes one of the launches of `steps` that may be one. `uses` has a row a step, before and after. Kernels are added;
-// whoever is not launched any more stays.
-void JoinLaunches(std::vector<PlanStep>& steps, std::vector<StepUse>& uses, std::vector<KernelText>& kernels,
-                  const DeviceModel& device);
+// whoever is not launched any more stays. The functions that added kernels call, to stand before all kernels.
+std::string JoinLaunches(std::vector<PlanStep>& steps, std::vector<StepUse>& uses, std::vector<KernelText>& kernels,
+                         const DeviceModel& device);
 
 }  // namespace hone::dsl

@@ -296,7 +296,7 @@ std::string DeviceWriter::Workspace(std::int64_t bytes) {
 
 Plan DeviceWriter::Finish() {
   plan_.arch = program_.device->arch;
-  JoinLaunches(plan_.steps, uses_, kernels_, *program_.device);
+  const std::string functions = JoinLaunches(plan_.steps, uses_, kernels_, *program_.device);
   if (kernels_.empty() && !plan_.steps.empty()) return std::move(plan_);  // libraries alone
   std::string text = fmt::format("// {}: made from a program of the kernel language.\n", program_.name);
   std::set<std::string_view> headers;
@@ -319,6 +319,7 @@ Plan DeviceWriter::Finish() {
     for (const auto& helper : head_) text += helper + "\n";
     text += "}  // namespace\n\n";
   }
+  text += functions;
   // Those whose launches have all joined others are functions of these alone.
   for (const KernelText& kernel : kernels_) {
     const auto launches = [&](const PlanStep& step) {
@@ -329,7 +330,7 @@ Plan DeviceWriter::Finish() {
         std::any_of(plan_.prepare.begin(), plan_.prepare.end(), launches))
       text += TextOf(kernel);
   }
-  plan_.sources.push_back({"program.cu", std::move(text), {"-default-device"}});
+  plan_.sources.push_back({"program.cu", std::move(text), {"-default-device"}, true});
   return std::move(plan_);
 }
 

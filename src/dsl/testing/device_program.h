@@ -108,7 +108,8 @@ class ProgramOnDeviceTest : public CudaProgramTest {
       }
       EXPECT_TRUE(context_->CopyIn(*address, memory.data(), bytes));
     }
-    EXPECT_TRUE((*plan)->Prepare({}));
+    const auto prepared = (*plan)->Prepare(bindings);
+    EXPECT_TRUE(prepared) << prepared.error().message;
     const auto bound = (*plan)->Bind(bindings);
     EXPECT_TRUE(bound) << bound.error().message;
     EXPECT_TRUE((*plan)->Run(*bound));

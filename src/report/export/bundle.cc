@@ -42,11 +42,8 @@ std::string Usage(const ExportMaterial& material) {
 }
 
 // The kernel as machine code, and what launches it.
-Result<std::vector<ExportedFile>> CompiledFiles(const ExportMaterial& material) {
-  const auto parsed = ParsePlan(material.plan);
-  if (const auto* issue = std::get_if<PlanIssue>(&parsed))
-    return Fail(ErrorKind::kUsage, fmt::format("the plan is not valid: {}: {}", issue->where, issue->message));
-  const Plan& plan = std::get<Plan>(parsed);
+std::vector<ExportedFile> CompiledFiles(const ExportMaterial& material) {
+  const Plan& plan = material.compiled->plan;
   std::vector<ExportedFile> files = {{"kernel.cc", KernelText(plan, material.problem, *material.compiled), {}},
                                      {"include/hone/launches.h", std::string(kLaunches), {}}};
   if (CallsLibraries(plan)) {
@@ -69,7 +66,7 @@ Result<std::vector<ExportedFile>> WriteCuda(const ExportMaterial& material) {
   std::vector<ExportedFile> files = ModuleFiles(material);
   std::string usage;
   if (material.compiled) {
-    for (ExportedFile& file : HONE_TRY(CompiledFiles(material))) files.push_back(std::move(file));
+    for (ExportedFile& file : CompiledFiles(material)) files.push_back(std::move(file));
     usage = Usage(material) +
             "It needs PyTorch 2.4 or newer and a C++ compiler, which builds `kernel.cc` on first use (into `build/`), "
             "but no CUDA toolkit:\n"

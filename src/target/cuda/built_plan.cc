@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 
 #include "base/text.h"
 #include "target/cuda/library_steps.h"
 #include "target/cuda/nvrtc.h"
+#include "target/cuda/source_parts.h"
 #include "target/generation.h"
 
 namespace hone::cuda {
@@ -88,30 +92,39 @@ class Builder {
     if (!refusal_) refusal_ = PlanRefusal{.where = std::move(where), .message = std::move(message)};
   }
 
+  CubinRequest RequestOf(std::size_t s) const {
+    const PlanSource& source = plan_.sources[s];
+    CubinRequest request{.source = source.text,
+                         .name = source.name,
+                         .arch = built_.plan.arch,
+                         .instances = {},
+                         .flags = source.flags,
+                         .program = program_};
+    if (CountOf(source.text, kKernelBegin) >= kManyKernels) request.flags.emplace_back("--split-compile=0");
+    EachLaunch([&](const LaunchStep& launch) {
+      if (launch.source != s || launch.kernel.find('<') == std::string::npos) return;
+      if (std::find(request.instances.begin(), request.instances.end(), launch.kernel) == request.instances.end())
+        request.instances.push_back(launch.kernel);
+    });
+    return request;
+  }
+
   Result<void> Compile() {
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<CubinRequest> requests;
+    for (std::size_t s = 0; s < plan_.sources.size(); ++s) requests.push_back(RequestOf(s));
+    const auto all = CompileAll(requests);
+    built_.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     built_.cached = true;
-    for (std::size_t s = 0; s < plan_.sources.size() && !refusal_; ++s) {
-      const PlanSource& source = plan_.sources[s];
-      CubinRequest request{.source = source.text,
-                           .name = source.name,
-                           .arch = built_.plan.arch,
-                           .instances = {},
-                           .flags = source.flags,
-                           .program = program_};
-      if (CountOf(source.text, "__global__") >= kManyKernels) request.flags.emplace_back("--split-compile=0");
-      EachLaunch([&](const LaunchStep& launch) {
-        if (launch.source != s || launch.kernel.find('<') == std::string::npos) return;
-        if (std::find(request.instances.begin(), request.instances.end(), launch.kernel) == request.instances.end())
-          request.instances.push_back(launch.kernel);
-      });
-      const CompiledCubin compiled = HONE_TRY(CompileCubin(request));
+    for (std::size_t s = 0; s < requests.size() && !refusal_; ++s) {
+      if (!all[s]) return tl::unexpected<Error>(all[s].error());
+      const CompiledCubin& compiled = *all[s];
       built_.cached &= compiled.cached;
-      built_.milliseconds += compiled.milliseconds;
       built_.log += compiled.log;
       if (!compiled.ok()) {
         const CubinError& first = compiled.errors.front();
         refusal_ = PlanRefusal{.compile_error = true,
-                               .where = source.name,
+                               .where = plan_.sources[s].name,
                                .line = first.line,
                                .message = first.message,
                                .log = compiled.log};
@@ -119,14 +132,30 @@ class Builder {
       }
       auto& kernels = kernels_.emplace_back();
       for (auto& facts : HONE_TRY(ReadCubin(compiled.cubin))) kernels[facts.name] = std::move(facts);
-      for (std::size_t i = 0; i < request.instances.size(); ++i)
-        kernels[request.instances[i]] = kernels[compiled.symbols[i]];
+      for (std::size_t i = 0; i < requests[s].instances.size(); ++i)
+        kernels[requests[s].instances[i]] = kernels[compiled.symbols[i]];
       EachLaunch([&](const LaunchStep& launch) {
         if (launch.source == s && !kernels.contains(launch.kernel)) FindMangled(launch.kernel, kernels);
       });
       built_.cubins.push_back(compiled.cubin);
     }
     return {};
+  }
+
+  // Side by side, on as many threads as the machine has.
+  static std::vector<Result<CompiledCubin>> CompileAll(const std::vector<CubinRequest>& requests) {
+    std::vector<Result<CompiledCubin>> all(requests.size(), Fail(ErrorKind::kTool, "not compiled"));
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+      for (std::size_t s = next++; s < requests.size(); s = next++) all[s] = CompileCubin(requests[s]);
+    };
+    std::vector<std::jthread> others;
+    const std::size_t threads =
+        std::min<std::size_t>(requests.size(), std::min(8u, std::thread::hardware_concurrency()));
+    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
+    work();
+    others.clear();
+    return all;
   }
 
   // A kernel that is not extern "C" goes by its name, too, where no other one has it: "compute" is _Z7computePKfPfl.
@@ -406,7 +435,12 @@ Occupancy OccupancyOf(const KernelFacts& kernel, std::int64_t threads, std::int6
 
 Result<std::variant<BuiltPlan, PlanRefusal>> BuildPlan(const Plan& plan, const Problem& problem,
                                                        const DeviceModel& device, const std::string& program) {
-  return Builder(plan, problem, device, program).Run();
+  const Plan parts = InParts(plan);
+  if (parts.sources.size() == plan.sources.size()) return Builder(plan, problem, device, program).Run();
+  auto built = HONE_TRY(Builder(parts, problem, device, program).Run());
+  const auto* refusal = std::get_if<PlanRefusal>(&built);
+  if (refusal == nullptr || !refusal->compile_error) return built;
+  return Builder(plan, problem, device, program).Run();  // not apart after all, or an error to be read of in the whole
 }
 
 }  // namespace hone::cuda

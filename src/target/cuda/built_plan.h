@@ -31,7 +31,7 @@ struct LibraryPaths {
 };
 
 struct BuiltPlan {
-  Plan plan;
+  Plan plan;                                   // sources whose kernels are apart: in parts (InParts)
   LibraryPaths libraries;                      // filled in by whoever is going to run it: FindLibrariesOf
   std::vector<std::string> cubins;             // one a source
   std::vector<KernelFacts> prepare, launches;  // one a LaunchStep of plan.prepare and plan.steps, in order

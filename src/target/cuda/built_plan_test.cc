@@ -113,6 +113,44 @@ extern "C" __global__ void late(const float* x, float* y) {
   EXPECT_EQ(again->early, early);
 }
 
+TEST_F(BuiltPlanTest, KernelsThatAreApartAreInSeveralCubins) {
+  // Two kernels, the second of which calls what stands between them where that is `between`.
+  const auto given = [&](const std::string& before, const std::string& between) {
+    const std::string long_comment(40'000, '/');
+    plan_.sources = {{"two.cu",
+                      before + "\nextern \"C\" __global__ void first(float* y) {\n" + long_comment +
+                          "\n  y[0] = 1;\n}\n" + between +
+                          "\nextern \"C\" __global__ void second(const float* x, float* y) {\n" + long_comment +
+                          "\n  y[0] = Once(x[0]);\n}\n",
+                      {},
+                      true}};
+    plan_.steps = {
+        LaunchStep{.kernel = "second", .block = {32, 1, 1}, .arguments = {BufferArgument{"x"}, BufferArgument{"y"}}},
+        LaunchStep{.kernel = "first", .block = {32, 1, 1}, .arguments = {BufferArgument{"y"}}}};
+    return BuildPlan(plan_, problem_, TypicalDevice());
+  };
+  const std::string once = "__device__ float Once(float x) { return x + 1; }";
+  for (const bool apart : {true, false}) {
+    const auto built = apart ? given(once, "") : given("", once);
+    ASSERT_TRUE(built) << built.error().message;
+    const auto* plan = std::get_if<BuiltPlan>(&*built);
+    ASSERT_NE(plan, nullptr) << Refusal();
+    EXPECT_EQ(plan->cubins.size(), apart ? 2u : 1u);
+    ASSERT_EQ(plan->launches.size(), 2u);
+    EXPECT_EQ(plan->launches[0].name, "second");
+    EXPECT_EQ(plan->launches[1].name, "first");
+    EXPECT_EQ(std::get<LaunchStep>(plan->plan.steps[0]).source, apart ? 1u : 0u);
+    EXPECT_TRUE(Unpack(Pack(*plan)));
+  }
+  const auto wrong = given("", "\n");
+  ASSERT_TRUE(wrong) << wrong.error().message;
+  const auto* refusal = std::get_if<PlanRefusal>(&*wrong);
+  ASSERT_NE(refusal, nullptr);
+  EXPECT_EQ(refusal->where, "two.cu");
+  EXPECT_EQ(refusal->line, 10);
+  EXPECT_NE(refusal->message.find("Once"), std::string::npos);
+}
+
 TEST_F(BuiltPlanTest, ACompileErrorHasItsSourceAndLine) {
   plan_.sources[0].text = "\n\nextern \"C\" __global__ void scale() { nothing(); }";
   const auto built = BuildPlan(plan_, problem_, TypicalDevice());

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
 #include "target/cuda/driver_api.h"
 #include "target/cuda/library_steps.h"
 
@@ -74,6 +75,7 @@ Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>
     for (const auto& tensor : tensors) {
       if (tensor.name == name) return tensor;
     }
+    HONE_CHECK(name.empty(), "a step of a plan is given no memory for what it names");
     static const Binding none;
     return none;
   };

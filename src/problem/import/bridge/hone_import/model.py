@@ -24,11 +24,18 @@ def fakes(wanted):
             return tensor.normal_(mean + std * shift, std * math.sqrt(max(spread, 1e-12)))
 
     nn.init.trunc_normal_ = trunc_normal_
+    # Where a module's numbers change their type, PyTorch swaps tensors, which it refuses if there are weak references to them; a
+    # fake one has that of the mode that made it.
+    swaps = hasattr(torch.utils, "swap_tensors")
+    if swaps:
+        references, torch.utils.weakref = torch.utils.weakref, types.SimpleNamespace(getweakrefs=lambda tensor: [])
     try:
         with (FakeTensorMode(allow_non_fake_inputs=True) if NEW else FakeTensorMode()) as mode:
             yield mode
     finally:
         nn.init.trunc_normal_ = truncated
+        if swaps:
+            torch.utils.weakref = references
 
 
 # Recurrent layers are operators of PyTorch, but tracing takes them apart, step by step in time: tens of thousands of nodes.
