@@ -45,8 +45,8 @@ bool LiesChannelsLast(const Kernel& kernel, int input) {
   return true;
 }
 
-// Whether it ends elements before it writes them.
-bool EndsItself(const Kernel& kernel) { return ReadsChannelsLast(kernel) || EndsInLibrary(kernel); }
+// Whether it ends elements before it writes them: the library alone may leave that to another kernel.
+bool EndsItself(const Kernel& kernel) { return !kernel.settings.contains("end") || EndsInLibrary(kernel); }
 
 bool IsSplit(const Kernel& kernel) { return ReadsChannelsLast(kernel) || MakesChannelsLast(kernel); }
 
@@ -126,17 +126,20 @@ class Splitter {
         operand.strides = std::move(walk->strides);
         operand.offset = walk->offset;
       }
-      if (reads && !StillLegal(reader)) return;
+      if (reads && !MadeLegal(reader)) return;
     }
     program_.kernels = std::move(changed);
     stays_.push_back(made);
   }
 
-  bool StillLegal(const Kernel& kernel) const {
+  // Whether it can be made as it reads now. What it was set to for how its operands lay is left to the default.
+  bool MadeLegal(Kernel& kernel) const {
     for (const Knob& knob : KnobsOf(kernel)) {
       const auto setting = kernel.settings.find(std::string(knob.name));
-      if (setting != kernel.settings.end() && knob.check && knob.check(kernel, setting->second)) return false;
+      if (setting != kernel.settings.end() && knob.check && knob.check(kernel, setting->second))
+        kernel.settings.erase(setting);
     }
+    FillSettings(kernel);
     return !kernel.family->check || !kernel.family->check(program_, kernel);
   }
 

@@ -14,6 +14,7 @@
 #include "dsl/element.h"
 #include "dsl/family.h"
 #include "dsl/once.h"
+#include "dsl/shape/convolution.h"
 
 namespace hone::dsl {
 namespace {
@@ -56,10 +57,13 @@ DeviceWriter::DeviceWriter(const KernelProgram& program) : program_(program) {
       plan_.buffers.push_back({buffer.name, buffer.dtype, {std::max<std::int64_t>(ElementCount(buffer.shape), 1)}});
   }
   kernel_names_ = {names_.begin(), names_.end()};
-  // Nothing counts folded and kept dimensions in one number.
+  // Nothing counts folded and kept dimensions in one number, and the places that a convolution reads, which stand
+  // behind both, in none.
   for (const auto& kernel : program.kernels) {
     double kept = 1, folded = 1;
-    for (std::size_t d = 0; d < kernel.space.size(); ++d) {
+    const bool convolves = kernel.family->name == "conv";
+    const std::size_t counted = convolves ? 2 * SpatialOf(kernel) + 3 : kernel.space.size();
+    for (std::size_t d = 0; d < counted; ++d) {
       const bool reduced = std::binary_search(kernel.axes.begin(), kernel.axes.end(), static_cast<int>(d));
       (reduced && !kernel.family->keeps_axes ? folded : kept) *= static_cast<double>(kernel.space[d].extent);
     }

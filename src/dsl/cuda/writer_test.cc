@@ -60,5 +60,14 @@ TEST(DeviceWriterTest, TheOrderInWhichAKernelReadsCounts) {
   EXPECT_EQ(Kernels(PlanOf("y = map(x - v)\nz = map(x - x)\n")), 2);
 }
 
+// The places that a convolution reads stand beside its outputs in its space, not in a number.
+TEST(DeviceWriterTest, OfAConvolutionPlacesAreCountedInHalfTheBits) {
+  const auto lowered = Lower(
+      "program p\ninput x: bf16[64, 96, 56, 56]\nparam w: bf16[96, 1, 7, 7]\noutput y: bf16[64, 96, 56, 56]\n"
+      "y = conv(x, w) by {padding: 3, groups: 96}\n",
+      nullptr, TypicalDevice());
+  EXPECT_EQ(CountOf(EmitCuda(std::get<KernelProgram>(lowered)).sources.at(0).text, "const long "), 0);
+}
+
 }  // namespace
 }  // namespace hone::dsl

@@ -57,6 +57,8 @@ inline constexpr std::string_view kDeviceStandIns = R"(#include <algorithm>
 #define asm
 #define volatile(...)
 #define __device__
+#define __shared__ static  // blocks that are no cluster come one after the other
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define __global__
 #define __forceinline__ inline
 #define __grid_constant__

@@ -1,0 +1,316 @@
+// Writes depthwise convolutions for CUDA where channels lie last: neighbouring threads have neighbouring channels, so
+// that whatever they read or write is lines of memory, and none of it has to be turned. A thread makes outputs side by
+// side; what of a row of the image their windows reach is in registers, where it is for all taps of the window's row.
+// The weights of the block's channels are in shared memory; a weight that is read is for all of the thread's outputs.
+// Threads above one another make outputs below one another, so that rows which several windows reach are found in the
+// first-level cache.
+//
+//   across  outputs of a thread side by side: the more, the fewer elements and weights are read for each
+//   block   threads of a block, about
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "dsl/cuda/channels_last.h"
+#include "dsl/cuda/expr.h"
+#include "dsl/cuda/knobs.h"
+#include "dsl/knobs.h"
+#include "dsl/shape/convolution.h"
+#include "dsl/shape/loops.h"
+#include "dsl/way.h"
+
+namespace hone::dsl::cuda_way_conv_channels {
+namespace {
+
+constexpr std::int64_t kMostTaps = 64;     // whose weights fit into shared memory for all channels of a block
+constexpr std::int64_t kMostAcross = 14;   // outputs of a thread, in pairs of channels: 28 sums
+constexpr std::int64_t kMostRead = 40;     // columns that a thread holds, in pairs
+constexpr std::int64_t kMostPacks = 64;    // pairs of channels of a block
+constexpr std::int64_t kFewestPacks = 16;  // else some threads are idle rather than lines short
+
+constexpr std::size_t kZ = 0, kY = 1, kX = 2;
+
+std::int64_t PartsOf(std::int64_t value, std::int64_t step) { return (value + step - 1) / step; }
+
+bool ReadsPlainly(const Kernel& kernel) {
+  return kernel.inputs[0]->kind == Expr::Kind::kLoad && kernel.inputs[1]->kind == Expr::Kind::kLoad;
+}
+std::int64_t ColumnsRead(const WindowDim& x, std::int64_t across) { return (across - 1) * x.stride + x.Reach(); }
+
+class PixelWriter {
+ public:
+  PixelWriter(const Kernel& kernel, DeviceWriter& out)
+      : kernel_(kernel), out_(out), conv_(kernel), spatial_(SpatialOf(kernel)), index_(kernel.space.size(), "0") {
+    across_ = IntSetting(kernel, "across");
+    pack_ = InPairs() ? 2 : 1;
+    const std::int64_t packs = conv_.groups / pack_;
+    packs_ = std::min(packs, kMostPacks);
+    while (packs_ > kFewestPacks && packs % packs_ != 0) --packs_;
+    if (packs % packs_ != 0) packs_ = std::min<std::int64_t>(packs, 32);
+    places_ = std::max<std::int64_t>(IntSetting(kernel, "block") / packs_, 1);
+    held_type_ = DeviceType(kernel.operand_types[static_cast<std::size_t>(kernel.inputs[0]->buffer)]);
+    type_ = out.Type(ScalarType::kReal);
+  }
+
+  void Write() {
+    out_.BeginKernel("channels", packs_ * places_);
+    NameChannel();
+    const std::string weights = WriteWeights();
+    NamePlace();
+    const std::string sums = out_.Fresh("sums");
+    out_.Line(fmt::format("{} {}[{}][{}] = {{}};", type_, sums, across_, pack_));
+    AddUp(weights, sums);
+    Store(sums);
+    out_.Launch({.grid_x = Chunks() * PartsOf(Places(), places_),
+                 .reads = OperandBuffers({&kernel_, 1}),
+                 .writes = {kernel_.target}});
+  }
+
+ private:
+  const WindowDim& y() const { return conv_.dims[kY]; }
+  const WindowDim& x() const { return conv_.dims[kX]; }
+  bool Has(std::size_t dim) const { return dim + spatial_ >= 3; }
+  std::size_t Out(std::size_t dim) const { return 2 + dim + spatial_ - 3; }
+  std::size_t Tap(std::size_t dim) const { return 3 + spatial_ + dim + spatial_ - 3; }
+  std::size_t In(std::size_t dim) const { return 4 + 2 * spatial_ + dim + spatial_ - 3; }
+  // Whether channels can be read by two wherever x lies.
+  bool InPairs() const {
+    const KernelOperand& view = kernel_.operands[static_cast<std::size_t>(kernel_.inputs[0]->buffer)];
+    bool pairs = conv_.groups % 2 == 0 && view.offset % 2 == 0;
+    for (std::size_t d = 0; d < view.strides.size(); ++d) pairs &= view.strides[d] % 2 == 0 || d == 3 + 2 * spatial_;
+    return pairs;
+  }
+  std::int64_t ChunkChannels() const { return packs_ * pack_; }
+  std::int64_t Chunks() const { return PartsOf(conv_.groups, ChunkChannels()); }
+  std::int64_t Strips() const { return PartsOf(x().out, across_); }
+  std::int64_t Places() const { return conv_.batch * Strips() * y().out; }  // of a thread's outputs
+
+  void SetChannel(const std::string& channel) { index_[1] = index_[3 + 2 * spatial_] = channel; }
+  std::string LoadAt(const ExprNode& load) const {
+    const KernelOperand& view = kernel_.operands[static_cast<std::size_t>(load.buffer)];
+    return LoadedText(out_, view.buffer,
+                      fmt::format("{}[{}]", out_.BufferName(view.buffer), Address(index_, view.strides, view.offset)));
+  }
+
+  void NameChannel() {
+    chunk_ = "0";
+    if (Chunks() > 1) {
+      chunk_ = out_.Fresh("chunk");
+      out_.Line(fmt::format("const int {} = blockIdx.x % {} * {};", chunk_, Chunks(), ChunkChannels()));
+    }
+    own_ = out_.Fresh("own");
+    out_.Line(fmt::format("const int {} = threadIdx.x % {} * {};", own_, packs_, pack_));
+  }
+
+  // [taps, channels of the block]: who makes the sums reads those of neighbouring channels as one.
+  std::string WriteWeights() {
+    const std::string weights = out_.Fresh("weights"), i = out_.Fresh("i"), channel = out_.Fresh("of"),
+                      tap = out_.Fresh("tap");
+    out_.Line(fmt::format("__shared__ __align__(16) {} {}[{}];", type_, weights, conv_.Taps() * ChunkChannels()));
+    out_.Open(fmt::format("for (int {0} = threadIdx.x; {0} < {1}; {0} += {2})", i, conv_.Taps() * ChunkChannels(),
+                          packs_ * places_));
+    out_.Line(fmt::format("const int {} = {} % {};", tap, i, conv_.Taps()));
+    out_.Line(fmt::format("const int {} = {} / {};", channel, i, conv_.Taps()));
+    std::string there = chunk_ == "0" ? channel : fmt::format("({} + {})", chunk_, channel);
+    if (conv_.groups % ChunkChannels() != 0) {
+      // Those behind the last channel are nobody's.
+      const std::string least = out_.Fresh("there");
+      out_.Line(fmt::format("const int {0} = {1} < {2} ? {1} : {3};", least, there, conv_.groups, conv_.groups - 1));
+      there = least;
+    }
+    SetChannel(there);
+    if (Has(kY)) index_[Tap(kY)] = fmt::format("({} / {})", tap, x().window);
+    index_[Tap(kX)] = Has(kY) ? fmt::format("({} % {})", tap, x().window) : tap;
+    out_.Line(
+        fmt::format("{}[{} * {} + {}] = {};", weights, tap, ChunkChannels(), channel, LoadAt(*kernel_.inputs[1])));
+    out_.Close();
+    out_.Line("__syncthreads();");
+    return weights;
+  }
+
+  void NamePlace() {
+    const std::string place = out_.Fresh("place");
+    const std::string block = Chunks() == 1 ? std::string("blockIdx.x") : fmt::format("(blockIdx.x / {})", Chunks());
+    out_.Line(fmt::format("const unsigned {} = {} * {} + threadIdx.x / {};", place, block, places_, packs_));
+    std::string nobody = Places() % places_ != 0 ? fmt::format("{} >= {}", place, Places()) : "";
+    channel_ = own_;
+    if (chunk_ != "0") {
+      channel_ = out_.Fresh("channel");
+      out_.Line(fmt::format("const int {} = {} + {};", channel_, chunk_, own_));
+    }
+    if (conv_.groups % ChunkChannels() != 0)
+      nobody += fmt::format("{}{} >= {}", nobody.empty() ? "" : " || ", channel_, conv_.groups);
+    if (!nobody.empty()) out_.Line(fmt::format("if ({}) return;", nobody));
+    std::string left = place;
+    const auto part = [&](const std::string& hint, std::int64_t extent) -> std::string {
+      if (extent == 1) return "0";
+      const std::string name = out_.Fresh(hint);
+      out_.Line(fmt::format("const {} {} = {} % {};", out_.index_type(), name, left, extent));
+      left = fmt::format("({} / {})", left, extent);
+      return name;
+    };
+    row_ = part("row", y().out);
+    first_ = part("strip", Strips());
+    if (first_ != "0") first_ = fmt::format("({} * {})", first_, across_);
+    index_[0] = part("image", conv_.batch);
+    SetChannel(channel_);
+  }
+
+  // Row after row of the window: what the outputs' windows reach there, then its taps.
+  void AddUp(const std::string& weights, const std::string& sums) {
+    const std::int64_t columns = ColumnsRead(x(), across_);
+    const KernelOperand& view = kernel_.operands[static_cast<std::size_t>(kernel_.inputs[0]->buffer)];
+    const std::string line = out_.Fresh("line"), read = out_.Fresh("read"), i = out_.Fresh("i"), e = out_.Fresh("e"),
+                      k = out_.Fresh("k"), v = out_.Fresh("v"), weight = out_.Fresh("weight");
+    const std::string pack = PackType(out_, held_type_, pack_), weight_pack = PackType(out_, type_, pack_);
+    if (Has(kY)) {
+      const std::string at = out_.Fresh("at");
+      out_.Line("#pragma unroll 1");
+      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", line, y().window));
+      out_.Line(fmt::format("const {} {} = {} * {} + {} * {} - {};", out_.index_type(), at, row_, y().stride, line,
+                            y().dilation, y().padding));
+      const std::int64_t last = (y().out - 1) * y().stride + y().Reach() - y().padding;
+      if (y().padding > 0 || last > y().in) out_.Line(fmt::format("if ({0} < 0 || {0} >= {1}) continue;", at, y().in));
+      index_[In(kY)] = at;
+    }
+    out_.Line(fmt::format("{} {}[{}][{}];", type_, read, columns, pack_));
+    out_.Unroll();
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", i, columns));
+    const std::string column = out_.Fresh("column"), some = out_.Fresh("some");
+    out_.Line(
+        fmt::format("const {} {} = {} * {} + {} - {};", out_.index_type(), column, first_, x().stride, i, x().padding));
+    index_[In(kX)] = column;
+    const std::string from = PackText(pack, out_.BufferName(view.buffer), Address(index_, view.strides, view.offset));
+    const std::int64_t last = (Strips() - 1) * across_ * x().stride + columns - x().padding;
+    const bool leaves = x().padding > 0 || last > x().in;
+    out_.Line(
+        leaves ? fmt::format("const {0} {1} = {2} >= 0 && {2} < {3} ? {4} : {0}{{}};", pack, some, column, x().in, from)
+               : fmt::format("const {} {} = {};", pack, some, from));
+    out_.Unroll();
+    out_.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3}][{0}] = static_cast<{4}>({5}.at[{0}]);", e,
+                          pack_, read, i, type_, some));
+    out_.Close();
+    out_.Unroll();
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", k, x().window));
+    const std::string tap = Has(kY) ? fmt::format("({} * {} + {})", line, x().window, k) : k;
+    out_.Line(fmt::format("const {} {} = {};", weight_pack, weight,
+                          PackText(weight_pack, weights, fmt::format("{} * {} + {}", tap, ChunkChannels(), own_))));
+    out_.Unroll();
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", v, across_));
+    out_.Unroll();
+    out_.Line(fmt::format(
+        "for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3}][{0}] += {4}[{3} * {5} + {6} * {7}][{0}] * {8}.at[{0}];", e, pack_,
+        sums, v, read, x().stride, k, x().dilation, weight));
+    out_.Close();
+    out_.Close();
+    if (Has(kY)) out_.Close();
+  }
+
+  void Store(const std::string& sums) {
+    const DType dtype = kernel_.target_type;
+    const std::string v = out_.Fresh("v"), column = out_.Fresh("x_out"), made = out_.Fresh("made"), e = out_.Fresh("e");
+    out_.Unroll();
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", v, across_));
+    out_.Line(fmt::format("const {} {} = {} + {};", out_.index_type(), column, first_, v));
+    if (x().out % across_ != 0) out_.Line(fmt::format("if ({} >= {}) break;", column, x().out));
+    if (Has(kY)) index_[Out(kY)] = row_;
+    index_[Out(kX)] = column;
+    const std::string to = Address({index_.begin(), index_.begin() + static_cast<std::ptrdiff_t>(2 + spatial_)},
+                                   ChannelsLastStrides(kernel_.result), 0);
+    const std::string pack = PackType(out_, DeviceType(dtype), pack_);
+    out_.Line(fmt::format("{} {};", pack, made));
+    out_.Unroll();
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", e, pack_));
+    SetChannel(fmt::format("({} + {})", channel_, e));
+    DeviceExpr expr(out_, [&](const ExprNode& load) {
+      return load.kind == Expr::Kind::kValue ? fmt::format("{}[{}][{}]", sums, v, e) : LoadAt(load);
+    });
+    const std::string value = expr.Text(kernel_.epilogue);
+    out_.Line(fmt::format("{}.at[{}] = {};", made, e, DeviceExpr::Stored(value, kernel_.epilogue->type, dtype)));
+    out_.Close();
+    SetChannel(channel_);
+    out_.Line(fmt::format("*reinterpret_cast<{}*>({} + {}) = {};", pack, out_.TargetName(), to, made));
+    out_.Close();
+  }
+
+  const Kernel& kernel_;
+  DeviceWriter& out_;
+  const Convolution conv_;
+  const std::size_t spatial_;
+  std::int64_t across_ = 1, pack_ = 1;
+  std::int64_t packs_ = 1;          // of channels, of a block: threads side by side
+  std::int64_t places_ = 1;         // of a block: threads above one another
+  std::string held_type_, type_;    // of x's elements; of sums
+  std::vector<std::string> index_;  // of the space's dimensions, where the text stands
+  std::string chunk_, own_, channel_, row_ = "0", first_ = "0";
+};
+
+std::vector<Setting> StripValues(const Kernel& kernel) {
+  const WindowDim x = Convolution(kernel).dims[kX];
+  std::int64_t most = std::min(kMostAcross, x.out);
+  while (most > 1 && ColumnsRead(x, most) > kMostRead) --most;
+  std::int64_t whole = most;
+  while (whole > 1 && x.out % whole != 0) --whole;
+  // A strip that is cut short costs less than many short ones.
+  const std::int64_t best = 2 * whole >= most ? whole : most;
+  std::vector<Setting> values = {Whole(best)};
+  for (const std::int64_t other : {best / 2, best / 4}) {
+    if (other > 0 && Whole(other) != values.back()) values.push_back(Whole(other));
+  }
+  return values;
+}
+std::optional<std::string> CheckStrip(const Kernel& kernel, const Setting& value) {
+  if (auto why = CheckRange(value, 1, kMostAcross)) return why;
+  if (ColumnsRead(Convolution(kernel).dims[kX], std::get<std::int64_t>(value.value)) > kMostRead)
+    return fmt::format("their windows reach more than {} columns; try 1", kMostRead);
+  return std::nullopt;
+}
+
+std::vector<Setting> LastValues(const Kernel&) { return {Word(std::string(kChannelsLast))}; }
+std::optional<std::string> CheckLast(const Kernel&, const Setting& value) { return CheckWord(value, {kChannelsLast}); }
+
+std::optional<std::string> WhyNot(const Kernel& kernel) {
+  const Convolution conv(kernel);
+  if (conv.transposed || conv.channels != 1 || conv.made != 1)
+    return "threads of neighbouring channels make convolutions of one input and one output channel a group";
+  if (conv.dims[kZ].window != 1 || SpatialOf(kernel) > 2 || conv.Taps() > kMostTaps ||
+      conv.dims[kX].Reach() > kMostRead || kernel.compute == DType::kF64 || !ReadsPlainly(kernel) ||
+      ElementCount(kernel.result) == 0)
+    return fmt::format(
+        "threads of neighbouring channels go over images as they lie, in one or two dimensions, with windows of up to "
+        "{} taps, in f32",
+        kMostTaps);
+  return std::nullopt;
+}
+// What lies otherwise is copied before.
+std::optional<double> Cost(const Kernel& kernel) {
+  const KernelOperand& image = kernel.operands[static_cast<std::size_t>(kernel.inputs[0]->buffer)];
+  return image.strides[3 + 2 * SpatialOf(kernel)] == 1 ? 1 : 4;
+}
+
+constexpr Knob kKnobs[] = {
+    {"across", "outputs of a thread side by side", StripValues, CheckStrip},
+    kBlockThreadsKnob,
+    {kLayoutKnob, "how x and the result lie: channels_last, by copies where they do not lie so already", LastValues,
+     CheckLast},
+};
+
+void Emit(const KernelProgram&, const Kernel& kernel, DeviceWriter& out) { PixelWriter(kernel, out).Write(); }
+
+}  // namespace
+
+HONE_ROW(Way){
+    .family = "conv",
+    .name = "channels",
+    .doc =
+        "a kernel of our own whose neighbouring threads have neighbouring channels, for depthwise ones that lie "
+        "channels last",
+    .why_not = WhyNot,
+    .cost = Cost,
+    .bytes_beside = BytesBeside,
+    .knobs = kKnobs,
+    .emit_cuda = Emit,
+};
+
+}  // namespace hone::dsl::cuda_way_conv_channels
