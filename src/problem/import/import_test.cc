@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
@@ -15,6 +16,7 @@
 
 #include "base/files.h"
 #include "base/process.h"
+#include "problem/element.h"
 #include "problem/generate.h"
 #include "problem/import/bridge.h"
 #include "problem/import/confine.h"
@@ -467,6 +469,37 @@ TEST_F(ImportTest, LargeTensorsNeedNoMemory) {
     EXPECT_NEAR(std::get<Uniform>(problem->Find("l_weight")->generator).high, 1 / 256.0, 1e-9);
     EXPECT_EQ(std::get<Normal>(problem->Find("x")->generator).deviation, 1);
   }
+}
+
+// As language models are made: numbers of 32 bits that become 16, and frequencies that no chance has a part in.
+TEST_F(ImportTest, AModelOf16BitsNeedsNoMemoryEitherNorDoWhatItsPositionsAreMadeOf) {
+  NEEDS_TORCH();
+  bool new_enough = false;
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;
+    new_enough = true;
+    ImportOptions options;
+    options.python = WarmPython(python.path);
+    options.memory_bytes = 1'000'000'000;
+    const auto problem =
+        Import(Write(Module("self.l = nn.Linear(32768, 32768); f = 2.0 ** torch.arange(0, 4); f[0] += 2; "
+                            "self.register_buffer('f', 1 / f.repeat(8192)); self.to(torch.bfloat16)",
+                            "return self.l(x * self.f)",
+                            "def get_inputs():\n    return [torch.randn(4, 32768, dtype=torch.bfloat16)]\n")),
+               options);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(problem->Find("l_weight")->dtype, DType::kBF16);
+    EXPECT_NEAR(std::get<Uniform>(problem->Find("l_weight")->generator).high, 1 / 181.02, 1e-5);
+    const Tensor* f = problem->Find("f");
+    ASSERT_TRUE(std::holds_alternative<FromFile>(f->generator));
+    std::vector<std::uint16_t> bits(32768);
+    ASSERT_TRUE(Fill(*f, 0, 0, {}, bits.data(), problem->folder));
+    for (std::size_t i = 0; i < 8; ++i) {
+      const double value = ElementAsDouble(DType::kBF16, bits.data(), static_cast<std::int64_t>(i));
+      EXPECT_NEAR(value, i % 4 == 0 ? 1 / 3.0 : std::exp2(-static_cast<double>(i % 4)), 2e-3) << i;
+    }
+  }
+  if (!new_enough) GTEST_SKIP() << "no Python with torch 2 is installed";
 }
 
 TEST_F(ImportTest, DistributionsAreRecorded) {

@@ -51,7 +51,11 @@ class Importer:
 
     def generator(self, name, tensor, real_tensor):
         """tensor: maybe fake; real_tensor(): the same with data."""
-        origin = self.built.recorder.of(tensor)
+        origin, known = self.built.recorder.of(tensor), None
+        if not origin.random and self.built.fake:
+            known = self.built.recorder.known.of(tensor)
+        if known is not None:
+            real_tensor = lambda: known
         if tensor.is_complex():  # nobody says how its parts came about
             origin, tensor, whole = Origin(random=origin.random), pairs(tensor), real_tensor
             real_tensor = lambda: pairs(whole())

@@ -123,12 +123,64 @@ def sampled(name, args, kwargs, origins, made):
 RANDOM = re.compile(r"rand|bernoulli|multinomial|normal|uniform|exponential|cauchy|geometric|poisson|dropout|random_")
 
 
+LARGEST_KNOWN = 1 << 21  # elements
+
+
+class Known:
+    """What chance has no part in, computed beside the fake tensors that stand for it as long as it is small: frequencies, positions,
+    masks. Otherwise a whole model would have to be made of real numbers for them."""
+
+    def __init__(self):
+        self.storages = {}  # of fake storages, by their address, the real ones
+
+    def of(self, tensor):
+        """The real tensor for a fake one, or None."""
+        if not isinstance(tensor, FakeTensor):
+            return tensor
+        storage = self.storages.get(storage_of(tensor)[0])
+        if storage is None:
+            return None
+        return real(lambda: torch.empty(0, dtype=tensor.dtype).set_(storage, tensor.storage_offset(), tensor.size(), tensor.stride()))
+
+    def see(self, func, args, kwargs, places, out):
+        """An operator on fakes and what it gave; `places`: the storages that it read."""
+        made = [t for t in tree_flatten(out)[0] if isinstance(t, torch.Tensor)]
+        new = [t for t in made if isinstance(t, FakeTensor) and storage_of(t)[0] not in places]
+        writes = any(a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments)
+        if not (new or writes) or not any(isinstance(t, FakeTensor) for t in made):
+            return
+        given, tree = tree_flatten((args, kwargs))
+        values = [self.of(t) if isinstance(t, torch.Tensor) else t for t in given]
+        whole = all(value is not None or t is None for t, value in zip(given, values))
+        results = None
+        if whole and not RANDOM.search(func._schema.name) and all(t.numel() <= LARGEST_KNOWN for t in new):
+            def work():
+                real_args, real_kwargs = tree_unflatten(values, tree)
+                return [t for t in tree_flatten(func(*real_args, **real_kwargs))[0] if isinstance(t, torch.Tensor)]
+
+            try:
+                results = real(work)
+            except Exception:
+                pass
+        if results is None:
+            if writes:
+                for place in places:
+                    self.storages.pop(place, None)
+            return
+        for fake, value in zip(made, results):
+            same = (fake.dtype, fake.size(), fake.stride(), fake.storage_offset()) == (
+                value.dtype, value.size(), value.stride(), value.storage_offset())
+            if same and any(fake is t for t in new):
+                self.storages[storage_of(fake)[0]] = value.untyped_storage()
+
+
 class Recorder(TorchDispatchMode):
     """Sees every operator while the model and its inputs are made."""
 
     def __init__(self):
         super().__init__()
         self.origins = {}
+        self.known = Known()
         self.keep = []  # storages that are alive keep their addresses to themselves
 
     def of(self, tensor):
@@ -140,6 +192,8 @@ class Recorder(TorchDispatchMode):
         origins = [self.of(t) for t in read]
         places = {storage_of(t)[0] for t in read}
         out = func(*args, **kwargs)
+        if NEW:
+            self.known.see(func, args, kwargs, places, out)
         name = func._schema.name.split("::")[-1]
         if name.endswith("_") and not name.endswith("__") and read:
             target = args[0]
