@@ -63,6 +63,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.maps) NestFolds();
   if (fusion.maps) EndNests();
   if (fusion.norms) GroupNorms(/*stores=*/true);
+  if (fusion.norms && fusion.maps) TakeSums();
   if (fusion.norms) GroupResults();
   if (fusion.norms) GroupOrdered();
   if (fusion.maps) GroupMaps();

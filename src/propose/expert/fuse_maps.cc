@@ -259,7 +259,13 @@ void Fuser::SplitKeyedFolds() {
 
 // A map is worth recomputing in each reader if that costs less than a trip through memory.
 void Fuser::InlineMaps() {
-  InlineWhere([&](std::size_t map, std::size_t reader) { return IsWorth(map, reader); });
+  std::optional<std::size_t> of;
+  std::set<std::size_t> stay;  // readers of that map, decided before any of them has it
+  InlineWhere([&](std::size_t map, std::size_t reader) {
+    if (of != map) stay = WhoReadForLess(map);
+    of = map;
+    return !stay.contains(reader) && IsWorth(map, reader);
+  });
 }
 
 bool Fuser::IsWorth(std::size_t map_at, std::size_t reader_at) const {

@@ -63,6 +63,11 @@ class Fuser {
   void SplitKeyedFolds();
   void InlineMaps();
   bool IsWorth(std::size_t map_at, std::size_t reader_at) const;
+  std::int64_t BytesRead(std::size_t map, const std::vector<std::size_t>& kernel) const;
+  std::int64_t BytesMade(std::size_t map) const;
+  bool ReadsFoldOf(std::size_t reader, std::size_t from) const;
+  std::vector<std::vector<std::size_t>> KernelsThatRead(int buffer) const;
+  std::set<std::size_t> WhoReadForLess(std::size_t map_at) const;
   void TakeIn(Taken take);
   bool IsWeightOfSoftmax(std::size_t map_at) const;
   bool IsWeightOfSink(std::size_t map_at, std::size_t reader_at) const;
@@ -81,6 +86,7 @@ class Fuser {
   void GroupFolds();
   bool ShareLogSums();
   void NestFolds();
+  void TakeSums();
   void GroupResults();
   void GroupOrdered();
   void GroupMaps();

@@ -8,7 +8,7 @@
 //   scans.cc     scans, and maps that only move what they made   folds.cc  folds of the same rows
 //   picks.cc     few elements of a product that is folded    row_folds.cc  sums over rows of their softmax
 //   fuse_attention.cc  two products and the softmax between them
-//   fuse_results.cc  maps that read the same as one, and beside norms
+//   fuse_results.cc  maps that read the same as one, and beside norms   made_again.cc  what several kernels read
 //   orders.cc    maps of elements in order   sums.cc  sums over the columns of products
 //   batches.cc   batches of products, and rows of other readers, in dimensions of maps
 //   weights.cc   products of few rows with numbers of few bits
