@@ -163,10 +163,11 @@ struct Attention {
   }
 
   // Sums of the values of tiles [first, tiles) by their weights, and the sums of the weights. `edge` and `inside` make
-  // scores of a tile's products and of what `look` read meanwhile; the `edges` tiles that come first go through `edge`.
+  // scores of a tile's products and of what `look` read meanwhile; the `edges` tiles that come first go through `edge`,
+  // and those before the tile `inner`, which come last.
   template <class Look, class Edge, class Inside>
-  __device__ __forceinline__ void Attend(int group, float scale, int first, int tiles, int edges, const Look& look,
-                                         const Edge& edge, const Inside& inside) {
+  __device__ __forceinline__ void Attend(int group, float scale, int first, int inner, int tiles, int edges,
+                                         const Look& look, const Edge& edge, const Inside& inside) {
     WaitFor(Full(kOfQueries, query.stage), query.phase);
     AwaitKeys();
     BeginProducts();
@@ -186,7 +187,8 @@ struct Attention {
     if (tiles - 1 > first) AwaitKeys();
     int tile = tiles - 2;
     for (const int last = max(tiles - edges, first); tile >= last; --tile) Step(group, scale, first, tile, look, edge);
-    for (; tile >= first; --tile) Step(group, scale, first, tile, look, inside);
+    for (; tile >= inner; --tile) Step(group, scale, first, tile, look, inside);
+    for (; tile >= first; --tile) Step(group, scale, first, tile, look, edge);
     if (threadIdx.x % 128 == 0) Arrive(Empty(kOfQueries, query.stage));
     query.Advance();
     AwaitValues();

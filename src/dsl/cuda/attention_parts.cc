@@ -164,7 +164,8 @@ enum class Exact : std::uint8_t { kYes, kNo };
 std::string TextAt(DeviceWriter& out, const Kernel& kernel, const Expr& expr, const std::vector<std::string>& places,
                    std::string_view index, const HeldText& held, Exact exact) {
   DeviceExpr text(out, [&](const ExprNode& load) -> std::string {
-    if (load.kind == Expr::Kind::kValue) return load.value == kRowSum ? "row_sum" : "it";
+    if (load.kind == Expr::Kind::kValue)
+      return load.value == kRowSum ? "row_sum" : load.value == kShown ? "shown" : "it";
     const auto operand = static_cast<std::size_t>(load.buffer);
     std::string element = held ? held(operand) : std::string();
     if (element.empty()) element = AttentionElement(out, kernel, operand, places, index);
@@ -203,8 +204,11 @@ void WriteRowSum(DeviceWriter& out, const Kernel& kernel, const std::string& mos
       fmt::format("const float row_sum = fmaf({}, {}, {}({}));", most, out.Number(kLn2), out.Helper("Log"), total));
 }
 
-void WriteSeenKeys(DeviceWriter& out, const Kernel& kernel, const SeenKeys& seen,
-                   const std::vector<std::string>& places, const std::string& first, const std::string& last) {
+namespace {
+
+// Between which keys all limits leave what they leave of a query as far before as `first` and as far behind as `last`.
+KeyTexts LimitTextsOf(DeviceWriter& out, const Kernel& kernel, const SeenKeys& seen,
+                      const std::vector<std::string>& places, const std::string& first, const std::string& last) {
   const std::int64_t keys = AttentionExtent(kernel, kAttentionN);
   const auto limits = [&](std::int64_t outermost, const std::vector<KeyLimit>& all, std::string_view closest,
                           const std::string& least, const std::string& most) {
@@ -214,14 +218,30 @@ void WriteSeenKeys(DeviceWriter& out, const Kernel& kernel, const SeenKeys& seen
     for (const KeyLimit& limit : all) {
       std::string of = fmt::format("static_cast<long>({})", AttentionText(out, kernel, limit.of, places, "long"));
       if (limit.query > 0) of += fmt::format(" + {}", most);
-      if (limit.query < 0) of += fmt::format(" - {}", least);
+      if (limit.query < 0) of += fmt::format(" - ({})", least);
       text = fmt::format("{}({}, {})", closest, text, of);
     }
     return fmt::format("static_cast<int>(min(max({}, 0l), {}l))", text, keys);
   };
-  out.Line(fmt::format("{}int seen_from = {}, seen_end = {};", seen.or_all ? "" : "const ",
-                       limits(0, seen.from, "max", last, first), limits(keys, seen.end, "min", first, last)));
-  if (seen.or_all) out.Line(fmt::format("if (seen_end <= seen_from) seen_from = 0, seen_end = {};", keys));
+  return {limits(0, seen.from, "max", last, first), limits(keys, seen.end, "min", first, last)};
+}
+
+}  // namespace
+
+void WriteSeenKeys(DeviceWriter& out, const Kernel& kernel, const SeenKeys& seen,
+                   const std::vector<std::string>& places, const std::string& first, const std::string& last) {
+  const auto [from, end] = LimitTextsOf(out, kernel, seen, places, first, last);
+  out.Line(fmt::format("{}int seen_from = {}, seen_end = {};", seen.or_all ? "" : "const ", from, end));
+  if (seen.or_all) {
+    out.Line(
+        fmt::format("if (seen_end <= seen_from) seen_from = 0, seen_end = {};", AttentionExtent(kernel, kAttentionN)));
+  }
+}
+
+// Each of the limits where it leaves the fewest: those at the front for the last query, those at the end for the first.
+KeyTexts KeysOfAllQueries(DeviceWriter& out, const Kernel& kernel, const SeenKeys& seen,
+                          const std::vector<std::string>& places, const std::string& first, const std::string& last) {
+  return LimitTextsOf(out, kernel, seen, places, last, first);
 }
 
 std::string AttentionPointer(const DeviceWriter& out, const KernelOperand& operand, std::vector<std::string> places) {

@@ -90,6 +90,14 @@ void WriteRowSum(DeviceWriter& out, const Kernel& kernel, const std::string& mos
 // batch at `places` can see; all keys where `seen` has no limits.
 void WriteSeenKeys(DeviceWriter& out, const Kernel& kernel, const SeenKeys& seen,
                    const std::vector<std::string>& places, const std::string& first, const std::string& last);
+// The texts of two numbers, between which limits leave all keys to all of those queries, if there are any.
+struct KeyTexts {
+  std::string from, end;
+};
+KeyTexts KeysOfAllQueries(DeviceWriter& out, const Kernel& kernel, const SeenKeys& seen,
+                          const std::vector<std::string>& places, const std::string& first, const std::string& last);
+// In a score, whether a key is between all limits of its query: the name `shown`.
+inline constexpr NamedValue kShown = {NamedValue::Kind::kText, 0};
 
 // The address of an operand's element at `places`, in long; or of an input's that is in one part.
 std::string AttentionPointer(const DeviceWriter& out, const KernelOperand& operand, std::vector<std::string> places);

@@ -27,7 +27,7 @@ class Limits {
           if (!number || *number * scale > kNoScore) continue;
           seen.or_all |= *number != -INFINITY;
           ++choices_;
-          whole_ = Add(score->operands[0], hidden == 2);
+          whole_ = AddSaid(score->operands[0], hidden == 2);
           return Read(score->operands[3 - hidden], scale);
         }
         return;
@@ -48,11 +48,11 @@ class Limits {
     Visit(score, [&](const ExprNode& node) {
       const auto hides = [&](double number) { return KnownWhere(score, node, number) == 0.0; };
       if (node.kind == Expr::Kind::kCast && node.operands[0]->type == ScalarType::kBool && hides(0))
-        Add(node.operands[0], true);
+        AddSaid(node.operands[0], true);
       if (node.kind != Expr::Kind::kSelect) return;
       for (const std::size_t hidden : {std::size_t{1}, std::size_t{2}}) {
         const auto number = ConstantNumber(node.operands[hidden]);
-        if (number && hides(*number)) Add(node.operands[0], hidden == 2);
+        if (number && hides(*number)) AddSaid(node.operands[0], hidden == 2);
       }
     });
   }
@@ -72,6 +72,12 @@ class Limits {
  private:
   std::size_t Dim(std::size_t from_end) const { return kernel_.space.size() - from_end; }
 
+  bool AddSaid(const Expr& condition, bool holds) {
+    const bool whole = Add(condition, holds);
+    if (whole) seen.said.push_back({condition, holds});
+    return whole;
+  }
+
   // A key is seen only where `condition` holds, or does not; whether that says no more than limits do.
   bool Add(const Expr& condition, bool holds) {
     if (IsUnary(condition, UnaryOp::kNot)) return Add(condition->operands[0], !holds);
@@ -89,13 +95,38 @@ class Limits {
     return holds ? AddLess(a, b, strict) : AddLess(b, a, !strict);
   }
 
-  // a < b, or a <= b: of the key, c * key + q * query + rest < 0.
+  // a < b, or a <= b.
   bool AddLess(const Expr& a, const Expr& b, bool strict) {
-    const IndexVar &key = kernel_.space[Dim(2)], &query = kernel_.space[Dim(4)];
     LinearForm ahead = LinearOf(a);
     const LinearForm behind = LinearOf(b);
     ahead.sum = Combine(std::move(ahead.sum), behind.sum, -1);
     for (const auto& [what, times] : behind.rest) ahead.rest.emplace_back(what, -times);
+    return AddBelowZero(ahead, strict);
+  }
+
+  // ahead < 0, or ahead <= 0: of each that it is the largest of, as of a distance to either side.
+  bool AddBelowZero(const LinearForm& ahead, bool strict) {
+    for (std::size_t i = 0; i < ahead.rest.size(); ++i) {
+      const auto [what, times] = ahead.rest[i];
+      const bool both = (IsUnary(what, UnaryOp::kAbs) && times > 0) || (IsBinary(what, BinaryOp::kMax) && times > 0) ||
+                        (IsBinary(what, BinaryOp::kMin) && times < 0);
+      if (!both) continue;
+      const auto with = [&](const LinearForm& one, std::int64_t by) {
+        LinearForm changed = ahead;
+        changed.rest.erase(changed.rest.begin() + static_cast<std::ptrdiff_t>(i));
+        changed.sum = Combine(std::move(changed.sum), one.sum, by);
+        for (const auto& [part, of] : one.rest) changed.rest.emplace_back(part, of * by);
+        return AddBelowZero(changed, strict);
+      };
+      const bool first = with(LinearOf(what->operands[0]), times);
+      return with(LinearOf(what->operands.back()), what->operands.size() == 1 ? -times : times) && first;
+    }
+    return AddLimit(ahead, strict);
+  }
+
+  // c * key + q * query + rest < 0, or <= 0.
+  bool AddLimit(const LinearForm& ahead, bool strict) {
+    const IndexVar &key = kernel_.space[Dim(2)], &query = kernel_.space[Dim(4)];
     const std::int64_t c = ahead.sum.of(key), q = query.extent == 1 ? 0 : ahead.sum.of(query);
     if ((c != 1 && c != -1) || q < -1 || q > 1) return false;
     // On the other side: what the key is before, or behind.
@@ -157,20 +188,50 @@ SeenKeys SeenKeysOf(const Kernel& kernel, std::size_t batches) {
   return limits.seen.or_all && !limits.Alone() ? SeenKeys{} : std::move(limits.seen);
 }
 
+// Each of them alone hides a key where it does not hold.
+Expr ScoreWithin(const SeenKeys& seen, const Expr& score, const Expr& within) {
+  for (const auto& [condition, holds] : seen.said) {
+    if (score.get() == condition.get()) {
+      if (holds) return within;
+      return within->kind == Expr::Kind::kConst ? Expr::Bool(within->whole == 0) : Apply(UnaryOp::kNot, within);
+    }
+  }
+  std::vector<Expr> operands;
+  bool same = true;
+  for (const Expr& operand : score->operands) {
+    operands.push_back(ScoreWithin(seen, operand, within));
+    same &= operands.back().get() == operand.get();
+  }
+  if (same) return score;
+  if (score->kind == Expr::Kind::kSelect && operands[0]->kind == Expr::Kind::kConst)
+    return operands[operands[0]->whole != 0 ? 1 : 2];
+  for (const std::size_t addend : {0u, 1u}) {
+    if (IsBinary(score, BinaryOp::kAdd) && ConstantNumber(operands[addend]) == 0.0) return operands[1 - addend];
+  }
+  return WithOperands(score, std::move(operands));
+}
+
+KeyRange KeysOfQueries(const Kernel& kernel, const SeenKeys& seen, std::int64_t first, std::int64_t last) {
+  const std::int64_t keys = kernel.space[kernel.space.size() - 2].extent;
+  KeyRange range{0, kernel.attributes.at("causal")[0] != 0 ? std::min(last + 1, keys) : keys};
+  const auto place = [](const KeyLimit& limit, std::int64_t nearest, std::int64_t otherwise) {
+    return limit.of->kind == Expr::Kind::kConst ? limit.of->whole + limit.query * nearest : otherwise;
+  };
+  for (const KeyLimit& limit : seen.from)
+    range.from = std::max(range.from, place(limit, limit.query > 0 ? first : last, 0));
+  for (const KeyLimit& limit : seen.end)
+    range.end = std::min(range.end, place(limit, limit.query > 0 ? last : first, keys));
+  range.end = std::max(range.end, range.from);
+  return range;
+}
+
 double SeenPairs(const Kernel& kernel) {
   const std::size_t rank = kernel.space.size();
-  const std::int64_t queries = kernel.space[rank - 4].extent, keys = kernel.space[rank - 2].extent;
-  const bool causal = kernel.attributes.at("causal")[0] != 0;
   const SeenKeys seen = SeenKeysOf(kernel, rank - 4);
   double pairs = 0;
-  for (std::int64_t query = 0; query < queries; ++query) {
-    std::int64_t from = 0, end = causal ? std::min(query + 1, keys) : keys;
-    const auto place = [&](const KeyLimit& limit, std::int64_t otherwise) {
-      return limit.of->kind == Expr::Kind::kConst ? limit.of->whole + limit.query * query : otherwise;
-    };
-    for (const KeyLimit& limit : seen.from) from = std::max(from, place(limit, from));
-    for (const KeyLimit& limit : seen.end) end = std::min(end, place(limit, end));
-    pairs += static_cast<double>(std::max<std::int64_t>(end - from, 0));
+  for (std::int64_t query = 0; query < kernel.space[rank - 4].extent; ++query) {
+    const KeyRange range = KeysOfQueries(kernel, seen, query, query);
+    pairs += static_cast<double>(range.end - range.from);
   }
   return pairs;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "dsl/kernel.h"
@@ -17,6 +18,12 @@ struct KeyLimit {
 };
 struct SeenKeys {
   std::vector<KeyLimit> from, end;  // keys that are seen are not before any of the one, and before all of the others
+  // Conditions that say no more than limits do: between those they hold, or do not.
+  struct Said {
+    Expr condition;
+    bool holds = true;
+  };
+  std::vector<Said> said;
   // What hides keys is a number: where it hides all of them, all count, and have to be read.
   bool or_all = false;
   bool limited() const { return !from.empty() || !end.empty(); }
@@ -24,6 +31,16 @@ struct SeenKeys {
 // Limits that are the same along the batch dimensions from `batches` on.
 SeenKeys SeenKeysOf(const Kernel& kernel, std::size_t batches);
 
+// `score` where the truth of `within`, that a key is between all limits, stands for the conditions that say those: the
+// score itself where none does.
+Expr ScoreWithin(const SeenKeys& seen, const Expr& score, const Expr& within);
+
+// The keys [from, end) that `causal` and what limits say without data leave of those that the queries [first, last]
+// see.
+struct KeyRange {
+  std::int64_t from = 0, end = 0;
+};
+KeyRange KeysOfQueries(const Kernel& kernel, const SeenKeys& seen, std::int64_t first, std::int64_t last);
 // How many pairs of a query and a key a batch has that are looked at, `causal` and what limits say without data.
 double SeenPairs(const Kernel& kernel);
 

@@ -14,13 +14,24 @@ namespace {
 // Of 2 sequences, 3 heads each, 4 queries and 100 keys; a sequence has `l`, a head `h`, a query `r`, a key `p`.
 class SeenKeysTest : public hone::testing::CudaProgramTest {
  protected:
-  // "from ..; end ..", "+q" where the query's place is added, "or all"; `alike`: the dimensions that count.
-  std::string Seen(const std::string& score, std::size_t alike = 2, const std::string& by = "") {
-    const auto lowered = Lowered(
+  static std::variant<KernelProgram, Complaint> Attention(const std::string& score, const std::string& by) {
+    return Lowered(
         "input q: bf16[2, 3, 4, 64]\ninput k: bf16[2, 3, 100, 64]\ninput v: bf16[2, 3, 100, 64]\n"
         "input l: i64[2, 1, 1, 1]\ninput h: i32[3, 1, 1]\ninput r: i32[4, 1]\ninput p: i32[100]\ninput m: f32[100]\n"
         "output y: bf16[2, 3, 4, 64]\ny = attention(q, k, v) " +
         by + " let score = " + score);
+  }
+  // The score of keys that are between all limits.
+  std::string Between(const std::string& score, const std::string& by = "") {
+    const auto lowered = Attention(score, by);
+    const Kernel& kernel = std::get<KernelProgram>(lowered).kernels.at(0);
+    const Expr& body = kernel.lets.at(0).body;
+    const Expr between = ScoreWithin(SeenKeysOf(kernel, 2), body, Expr::Bool(true));
+    return between.get() == body.get() ? "as it was" : ToString(between, [](int) { return std::string("operand"); });
+  }
+  // "from ..; end ..", "+q" where the query's place is added, "or all"; `alike`: the dimensions that count.
+  std::string Seen(const std::string& score, std::size_t alike = 2, const std::string& by = "") {
+    const auto lowered = Attention(score, by);
     if (const auto* said = std::get_if<Complaint>(&lowered)) return said->message;
     const Kernel& kernel = std::get<KernelProgram>(lowered).kernels[0];
     const SeenKeys seen = SeenKeysOf(kernel, alike);
@@ -52,6 +63,24 @@ TEST_F(SeenKeysTest, ConditionsOnPlacesLeaveWhatLiesBetween) {
   EXPECT_EQ(Seen("select(and(key() - query() < 7, l < key()), it, -inf)"), "from (1 + l); end 7 +q; ");
   EXPECT_EQ(Seen("select(or(key() + query() > 7, l > key()), -inf, it)"), "from l; end 8 -q; ");
   EXPECT_EQ(Seen("it + m + select(key() < l, 0, -inf)"), "end l; ");
+}
+
+TEST_F(SeenKeysTest, ADistanceLimitsBothSides) {
+  EXPECT_EQ(Seen("select(abs(query() - key()) <= 64, it, -inf)"), "from -64 +q; end 65 +q; ");
+  EXPECT_EQ(Seen("select(abs(key() - query()) > 2 * l, -inf, it)"), "from (0 - (l * 2)) +q; end (1 + (l * 2)) +q; ");
+  EXPECT_EQ(Seen("select(and(query() - key() <= 7, key() - query() < 3), it, -inf)"), "from -7 +q; end 3 +q; ");
+  EXPECT_EQ(Seen("it + select(max(query() - key(), 2 * (key() - query())) < 9, 0, -inf)"), "from -8 +q; ");
+  EXPECT_EQ(Seen("select(min(key(), query() + 3) >= l, it, -inf)"), "from l; ");
+  EXPECT_EQ(Seen("select(abs(query() - key()) >= 64, it, -inf)"), "");
+  EXPECT_EQ(Seen("select(abs(real(query() - key())) < 64, it, -inf)"), "");
+}
+
+TEST_F(SeenKeysTest, ConditionsThatSayNoMoreThanLimitsNeedNoTestBetweenThem) {
+  EXPECT_EQ(Between("select(abs(query() - key()) <= 64, it * 2, -inf)"), "(it * 2)");
+  EXPECT_EQ(Between("it + select(key() > l, -inf, 0)"), "it");
+  EXPECT_EQ(Between("select(and(key() < l, p > 3), it, -inf)"), "as it was");
+  EXPECT_EQ(Between("select(key() < l, it, -1e38)"), "it");
+  EXPECT_EQ(Between("relu(it) * real(key() < l)", "by {softmax: 0}"), "(max(it, 0) * 1)");
 }
 
 TEST_F(SeenKeysTest, WhatOtherIndicesAndDataSayIsNoLimit) {

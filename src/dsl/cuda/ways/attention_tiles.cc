@@ -4,8 +4,8 @@
 // registers: the scores become weights there, as powers of two over the largest so far, are rounded to the operands'
 // type and multiply the values. While a warpgroup computes exponentials of one tile's scores, the tensor cores add the
 // values of the tile before, and multiply for the others. Tiles that `causal` or a condition on places hides are not
-// looked at, and only tiles at the edge of the former are masked; the longest items come first then, and blocks take
-// the next as they are done. Sums are f32; what is written is what the statement says.
+// looked at, and only tiles at the edges of what is seen are masked; the longest items of the former come first, and
+// blocks take the next as they are done. Sums are f32; what is written is what the statement says.
 //
 // One file because a way is one: the settings below are cuts of what is written here.
 #include <fmt/format.h>
@@ -145,6 +145,23 @@ std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value)
   return std::nullopt;
 }
 
+// Keys that are looked at, in whole tiles: for all tiles of queries, and the most for one.
+struct LookedAt {
+  std::int64_t all = 0, most = 0;
+};
+LookedAt LookedAtOf(const Kernel& kernel, std::int64_t queries, std::int64_t keys) {
+  const SeenKeys seen = SeenKeysOf(kernel, kernel.space.size() - kAttentionM);
+  const std::int64_t m = AttentionExtent(kernel, kAttentionM);
+  LookedAt at;
+  for (std::int64_t first = 0; first < m; first += queries) {
+    const KeyRange range = KeysOfQueries(kernel, seen, first, std::min(first + queries, m) - 1);
+    const std::int64_t count = std::max(RoundUp(range.end, keys) - range.from / keys * keys, keys);
+    at.all += count;
+    at.most = std::max(at.most, count);
+  }
+  return at;
+}
+
 std::vector<Setting> TileValues(const Kernel& kernel) {
   const std::int64_t width = std::max(AttentionExtent(kernel, kAttentionD), AttentionExtent(kernel, kAttentionE)),
                      n = AttentionExtent(kernel, kAttentionN);
@@ -164,20 +181,14 @@ std::vector<Setting> TileValues(const Kernel& kernel) {
                 [&](const Tile& tile) { return CheckTile(kernel, Tuple({tile.queries, tile.keys})).has_value(); });
   // What the busiest multiprocessor multiplies: tiles go beyond the last query and key, and are handed out whole.
   const auto cost = [&](const Tile& tile) {
-    const std::int64_t items =
-        (AttentionExtent(kernel, kAttentionM) + tile.queries - 1) / tile.queries * AttentionBatches(kernel);
-    const bool causal = kernel.attributes.at("causal")[0] != 0;
-    const std::int64_t processors = kernel.device->multiprocessors;
-    if (!causal) {
+    const std::int64_t rows = (AttentionExtent(kernel, kAttentionM) + tile.queries - 1) / tile.queries,
+                       items = rows * AttentionBatches(kernel), processors = kernel.device->multiprocessors;
+    const LookedAt at = LookedAtOf(kernel, tile.queries, tile.keys);
+    if (at.all == rows * RoundUp(n, tile.keys)) {
       const std::int64_t rounds = (items + processors - 1) / processors;
       return static_cast<double>(rounds * tile.queries * RoundUp(n, tile.keys)) / tile.speed;
     }
-    // Tiles of keys that the last of its queries sees, of each tile of queries.
-    const std::int64_t m = AttentionExtent(kernel, kAttentionM);
-    std::int64_t keys = 0;
-    for (std::int64_t first = 0; first < m; first += tile.queries)
-      keys += RoundUp(std::min({first + tile.queries, m, n}), tile.keys);
-    const std::int64_t products = tile.queries * keys * AttentionBatches(kernel);
+    const std::int64_t products = tile.queries * at.all * AttentionBatches(kernel);
     return static_cast<double>(std::max(products, products / std::max<std::int64_t>(items, 1) * processors)) /
            tile.speed;
   };
@@ -212,7 +223,7 @@ std::vector<Setting> AheadValues(const Kernel& kernel) {
   Settings settings = SettingsOf(kernel);
   settings.stages = IntSetting(kernel, "stages");
   const std::int64_t blocks = BlocksAProcessor(kernel, settings),
-                     tiles = (AttentionExtent(kernel, kAttentionN) + settings.keys - 1) / settings.keys;
+                     tiles = LookedAtOf(kernel, settings.queries, settings.keys).most / settings.keys;
   settings.ahead = 2;
   if (SharedBytes(kernel, settings) + kStaticBytes > SharedOfBlock(kernel)) return {Whole(1)};
   const bool gains = tiles >= 2 && tiles <= 8 && BlocksAProcessor(kernel, settings) == blocks;
@@ -252,6 +263,8 @@ class AttentionEmitter {
     type_ = program.buffers[static_cast<std::size_t>(matrices_[0].buffer)].dtype;
     score_ = ScaledAttentionScoreOf(kernel);
     seen_ = SeenKeysOf(kernel, kernel.space.size() - kAttentionM);
+    between_ = ScoreWithin(seen_, score_.score, Expr::Bool(true));
+    limits_ = between_.get() != score_.score.get();
     constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
     const auto look = [&](int buffer) {
       if (ElementCount(program.buffers[static_cast<std::size_t>(buffer)].shape) >= kMostInt) index_ = "long";
@@ -373,20 +386,40 @@ class AttentionEmitter {
     if (registers.kept > 0) out_.Line(fmt::format("TakeRegisters<{}>();", registers.taken));
     const std::vector<std::string> batches = OpenItems(false);
     out_.Line("const int row = m0 + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;");
-    if (causal_) {
-      out_.Line("// Keys that all queries of the warpgroup see.");
-      out_.Line(fmt::format("const int seen = min({}, m0 + warpgroup * 64 + 1);", n_));
-      out_.Line(fmt::format("const int edges = key_tiles - seen / {};", settings_.keys));
-    } else {
-      out_.Line(fmt::format("constexpr int edges = {};", ragged ? 1 : 0));
-    }
+    Edges(ragged, batches);
     Look(ragged, batches);
-    Score("edge", causal_, ragged, batches);
-    Score("inside", false, false, batches);
-    out_.Line(fmt::format("block.Attend(warpgroup, {}, first_tile, key_tiles, edges, look, edge, inside);",
+    const Expr shown = ScoreWithin(seen_, score_.score, Value(kShown, ScalarType::kBool));
+    Score("edge", shown, causal_, ragged, batches);
+    Score("inside", between_, false, false, batches);
+    out_.Line(fmt::format("block.Attend(warpgroup, {}, first_tile, inner, key_tiles, edges, look, edge, inside);",
                           out_.Number(kLog2E * score_.factor)));
     End(batches);
     out_.Close();
+  }
+
+  // Lines that name the tiles of which some keys are hidden: so many `edges` at the end of a block's, and those before
+  // `inner`. Where limits hide them, also the keys that a thread's two queries see.
+  void Edges(bool ragged, const std::vector<std::string>& batches) {
+    const std::string first = "m0 + warpgroup * 64";
+    std::string inner = "first_tile", end = fmt::format("{}", n_);
+    if (limits_) {
+      const KeyTexts all = KeysOfAllQueries(out_, kernel_, seen_, Places(batches, "m0", "0", "0"), first,
+                                            fmt::format("min({} + 63, {})", first, m_ - 1));
+      if (!seen_.from.empty())
+        inner = fmt::format("max(({} + {}) / {}, first_tile)", all.from, settings_.keys - 1, settings_.keys);
+      if (!seen_.end.empty()) end = all.end;
+      const auto own = [&](const std::string& m) {
+        return KeysOfAllQueries(out_, kernel_, seen_, Places(batches, "m0", "0", "0"), m, m);
+      };
+      const KeyTexts upper = own("row"), lower = own("row + 8");
+      if (!seen_.from.empty()) out_.Line(fmt::format("const int own_from[] = {{{}, {}}};", upper.from, lower.from));
+      if (!seen_.end.empty()) out_.Line(fmt::format("const int own_end[] = {{{}, {}}};", upper.end, lower.end));
+    }
+    out_.Line(fmt::format("const int inner = {};", inner));
+    if (!limits_ && !causal_) return out_.Line(fmt::format("constexpr int edges = {};", ragged ? 1 : 0));
+    out_.Line("// Keys that all queries of the warpgroup see.");
+    out_.Line(fmt::format("const int seen = {};", causal_ ? fmt::format("min({}, {} + 1)", end, first) : end));
+    out_.Line(fmt::format("const int edges = key_tiles - seen / {};", settings_.keys));
   }
 
   // What the scores of a tile hang on, read while the products are made: of each operand pairs of neighbouring keys,
@@ -469,8 +502,9 @@ class AttentionEmitter {
   }
 
   // The function `name` that makes scores of a tile's products.
-  void Score(const std::string& name, bool causal, bool ragged, const std::vector<std::string>& batches) {
-    const bool plain = score_.IsProduct();
+  void Score(const std::string& name, const Expr& score, bool causal, bool ragged,
+             const std::vector<std::string>& batches) {
+    const bool plain = IsValue(score, kIt);
     out_.Open(fmt::format("const auto {} = [&](float (&scores)[{}], int tile, const auto& looked)", name,
                           settings_.keys / 2));
     if (!plain || causal || ragged) {
@@ -484,6 +518,12 @@ class AttentionEmitter {
         if (rows_end) out_.Line(fmt::format("const int at_m = min(m, {});", m_ - 1));
         if (ragged) out_.Line(fmt::format("const int at_n = min(n, {});", n_ - 1));
         out_.Line("const float it = scores[i];");
+        if (UsesValue(score, kShown)) {
+          std::vector<std::string> between;
+          if (!seen_.from.empty()) between.emplace_back("n >= own_from[i / 2 % 2]");
+          if (!seen_.end.empty()) between.emplace_back("n < own_end[i / 2 % 2]");
+          out_.Line(fmt::format("const bool shown = {};", fmt::join(between, " && ")));
+        }
         const auto held = [&](std::size_t operand) -> std::string {
           for (const Held& one : held_) {
             if (one.operand == operand)
@@ -492,8 +532,7 @@ class AttentionEmitter {
           return "";
         };
         const auto places = Places(batches, rows_end ? "at_m" : "m", "0", ragged ? "at_n" : "n");
-        out_.Line(
-            fmt::format("scores[i] = {};", AttentionScoreText(out_, kernel_, score_.score, places, index_, held)));
+        out_.Line(fmt::format("scores[i] = {};", AttentionScoreText(out_, kernel_, score, places, index_, held)));
       }
       std::string hidden;
       if (causal) hidden = "n > m";
@@ -561,10 +600,11 @@ class AttentionEmitter {
   DeviceWriter& out_;
   Settings settings_;
   std::int64_t m_ = 1, e_ = 1, n_ = 1, d_ = 1, batches_ = 1, tiles_ = 1, items_ = 1;
-  bool causal_ = false;
+  bool causal_ = false, limits_ = false;  // limits: some conditions of the score say no more than those
   std::array<Matrices, 3> matrices_;
   DType type_ = DType::kF16;
   ScaledScore score_;
+  Expr between_;  // of keys that are between all limits
   SeenKeys seen_;
   std::vector<Held> held_;
   std::string index_ = "int", counter_;  // counter: of the items handed out; empty: they are known before

@@ -96,6 +96,14 @@ constexpr std::string_view kPrograms[] = {
     "input q: TYPE[4, 600, 64]\ninput k: TYPE[4, 600, 64]\ninput v: TYPE[4, 600, 64]\ninput l: i32[4, 1, 1]\n"
     "output y: f32[4, 600, 64]\ny = attention(q, k, v) by {causal: 1, safe: 1} with {tile: 128x64} let score = "
     "select(query() - key() <= l * 9, it * 0.125, -inf)",
+    // A window to both sides, of which some tiles are seen whole; unequal ones, by lengths beside a mask.
+    "input q: TYPE[4, 600, 64]\ninput k: TYPE[4, 600, 64]\ninput v: TYPE[4, 600, 64]\noutput y: TYPE[4, 600, 64]\n"
+    "y = attention(q, k, v) by {safe: 1} with {tile: 128x64} let score = "
+    "select(abs(query() - key()) <= 150, it * 0.125, -inf)",
+    "input q: TYPE[40, 2, 250, 64]\ninput k: TYPE[40, 2, 330, 64]\ninput v: TYPE[40, 2, 330, 64]\n"
+    "input l: i64[40, 1, 1, 1]\ninput p: u8[330]\noutput y: f32[40, 2, 250, 64]\n"
+    "y = attention(q, k, v) by {safe: 1} with {tile: 64x64} let score = select(p > 9, it, -inf) + "
+    "select(and(max(query() - key(), 2 * l - query()) < 70, key() < 100 - query()), 0, -inf)",
     "input q: TYPE[30, 70, 64]\ninput k: TYPE[30, 400, 64]\ninput v: TYPE[30, 400, 64]\ninput l: i64[30, 1, 1]\n"
     "output y: f32[30, 70, 64]\n"
     "y = attention(q, k, v) let score = it * 0.125 + select((l - 3) * 20 <= key(), -3.4e38, 0)",
@@ -164,6 +172,31 @@ TEST_F(CudaAttentionTest, MasksAreReadAheadInPairsWhereTheyLieSoAndRegistersHold
   EXPECT_STREQ(reads("f32", 256, "128x64"), "as one");
   EXPECT_STREQ(reads("f32", 256, "128x128"), "late");   // 64 of the thread's scores, in 64 registers
   EXPECT_STREQ(reads("f16", 255, "128x128"), "apart");  // every second row begins within a pair
+}
+
+TEST_F(CudaAttentionTest, TilesWithinAWindowAreNotTestedAndOthersInWholeNumbersOf32Bits) {
+  const auto built = BuiltOf(
+      "input q: f16[600, 64]\ninput k: f16[600, 64]\ninput v: f16[600, 64]\noutput y: f16[600, 64]\n"
+      "y = attention(q, k, v) with {tile: 64x64} let score = select(abs(query() - key()) <= 90, it * 0.125, -inf)");
+  const std::string& text = built.plan.sources.at(0).text;
+  const auto inside = text.find("const auto inside ="), attend = text.find("block.Attend(", inside);
+  ASSERT_NE(attend, std::string::npos);
+  EXPECT_EQ(text.substr(inside, attend - inside).find("scores[i]"), std::string::npos) << "of whole tiles";
+  EXPECT_NE(text.find("n >= own_from[i / 2 % 2] && n < own_end[i / 2 % 2]"), std::string::npos);
+  EXPECT_EQ(text.find("llabs"), std::string::npos);
+}
+
+TEST_F(CudaAttentionTest, WindowsAreOfTilesThatHoldLittleElse) {
+  const auto tile = [&](std::string_view score) {
+    const auto lowered = Lowered(
+        fmt::format("input q: f16[16, 12, 2048, 64]\ninput k: f16[16, 12, 2048, 64]\ninput v: f16[16, 12, 2048, 64]\n"
+                    "output y: f16[16, 12, 2048, 64]\ny = attention(q, k, v) with {{path: tiles}} let score = {}",
+                    score));
+    const auto& kernel = std::get<KernelProgram>(lowered).kernels.at(0);
+    return std::get<std::vector<std::int64_t>>(kernel.settings.at("tile").value);
+  };
+  EXPECT_EQ(tile("it * 0.125"), (std::vector<std::int64_t>{192, 128}));
+  EXPECT_EQ(tile("select(abs(query() - key()) <= 64, it * 0.125, -inf)"), (std::vector<std::int64_t>{64, 128}));
 }
 
 TEST_F(CudaAttentionTest, WhatTheCopyEngineOrTheRegistersCannotHoldIsRefusedInALine) {
