@@ -28,6 +28,7 @@ struct Cut {
   std::string_view words;
 };
 constexpr Cut kCuts[] = {
+    {{.turned = true}, "everything fused, maps as what they read lies"},
     {{}, "everything fused"},
     {{.rounded = true}, "everything fused, operands of products rounded first"},
     {{.weights = true}, "everything fused, numbers of few bits as they lie"},
@@ -48,7 +49,9 @@ class Beginner {
     std::vector<std::vector<Piece>> known;  // of the cuts so far
     for (const Cut& cut : kCuts) {
       if (cut.fusion.weights && !HasWeights()) continue;
+      if (cut.fusion.turned && machine_.kind != DeviceKind::kCuda) continue;
       auto fused = Fuse(memory_, pieces, cut.fusion);
+      if (cut.fusion.turned && SamePieces(Fuse(memory_, pieces, {}), fused)) continue;
       if (std::ranges::any_of(known, [&](const auto& other) { return SamePieces(other, fused); })) continue;
       Write(fused, cut);
       known.push_back(std::move(fused));

@@ -59,6 +59,11 @@ class Fuser {
   bool EndsItsMaker(std::size_t map_at) const;
   bool TurnsTable(std::size_t map_at, std::size_t reader_at) const;
   void SplitBatches();
+  bool ReadsChannelsLast(std::size_t map, const std::set<int>& turned) const;
+  bool MayReadLast(std::size_t reader, int buffer) const;
+  std::optional<std::vector<Expr>> IndicesIn(int buffer, const ExprNode& load) const;
+  std::optional<Piece> ReadingLast(std::size_t reader, int buffer, int last) const;
+  void TurnMaps();
   void CutKeyedFolds();
   void SplitKeyedFolds();
   void InlineMaps();

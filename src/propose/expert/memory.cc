@@ -9,7 +9,16 @@
 namespace hone::expert {
 
 Memory::Memory(const Graph& graph) : graph_(&graph) {
-  for (std::size_t b = 0; b < graph.buffers().size(); ++b) roots_.push_back(SourceOf(graph, static_cast<int>(b)));
+  for (std::size_t b = 0; b < graph.buffers().size(); ++b) {
+    roots_.push_back(SourceOf(graph, static_cast<int>(b)));
+    shapes_.push_back(graph.buffers()[b].shape);
+  }
+  for (std::size_t b = 0; b < graph.buffers().size(); ++b) {
+    roots_.push_back(roots_[b]);
+    Shape last = shapes_[b];
+    if (last.size() > 2) std::rotate(last.begin() + 1, last.begin() + 2, last.end());
+    shapes_.push_back(std::move(last));
+  }
   for (std::size_t o = 0; o < graph.problem().Outputs().size(); ++o) {
     const int root = Root(graph.Output(o));
     const bool taken = graph.buffers()[static_cast<std::size_t>(root)].stage < 0 ||
@@ -41,6 +50,11 @@ Memory::Memory(const Graph& graph) : graph_(&graph) {
   }
   DefinedRanges ranges(graph);
   for (std::size_t b = 0; b < graph.buffers().size(); ++b) ranges_.push_back(ranges.Of(static_cast<int>(b)));
+}
+
+std::optional<int> Memory::ChannelsLast(int buffer) const {
+  if (shape(buffer).size() < 3) return std::nullopt;
+  return static_cast<int>(graph_->buffers().size()) + buffer;
 }
 
 bool Memory::IsOutput(int buffer) const { return std::find(makers_.begin(), makers_.end(), buffer) != makers_.end(); }

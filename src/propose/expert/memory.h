@@ -23,7 +23,10 @@ class Memory {
   explicit Memory(const Graph& graph);
 
   const Graph& graph() const { return *graph_; }
-  const Shape& shape(int buffer) const { return graph_->buffers()[static_cast<std::size_t>(buffer)].shape; }
+  const Shape& shape(int buffer) const { return shapes_[static_cast<std::size_t>(buffer)]; }
+  // What loads of the buffer's memory say where its second dimension lies innermost, as a piece makes it that has its
+  // space so: a buffer for expressions alone, whose root is this one. Nothing if it has less than three dimensions.
+  std::optional<int> ChannelsLast(int buffer) const;
   // The buffer whose elements this one has in the same order, through reshapes; itself if it is none. An output that
   // needs memory of its own (because it would share an input's or another output's) reads from where it is copied.
   int Root(int buffer) const { return roots_[static_cast<std::size_t>(buffer)]; }
@@ -43,7 +46,8 @@ class Memory {
 
  private:
   const Graph* graph_;
-  std::vector<int> roots_;      // by buffer
+  std::vector<Shape> shapes_;   // by buffer, then those of ChannelsLast
+  std::vector<int> roots_;      // likewise
   std::vector<int> makers_;     // by output
   std::vector<DType> kept_as_;  // by buffer
   std::vector<Range> ranges_;   // by buffer
