@@ -189,11 +189,19 @@ class Splitter {
     const DType dtype = buffer(operand.buffer).dtype;
     const bool once = buffer(operand.buffer).home == KernelBuffer::Home::kParameter;
     const int copy = NewBuffer(kernel, input == 0 ? "x_last" : "w_last", role.shape, dtype);
+    const auto tiles = TileDimsOf(kernel, input, role);
     std::vector<IndexVar> space;
-    for (const std::int64_t extent : Last(role.shape)) space.push_back(NewIndex(extent));
     std::vector<std::int64_t> strides;
-    for (const std::size_t d : Last(role.dims)) strides.push_back(operand.strides[d]);
-    const bool as_it_is = role.of == role.shape && !role.backwards;
+    if (tiles) {
+      for (const TileDim& dim : *tiles) {
+        space.push_back(NewIndex(dim.extent));
+        strides.push_back(operand.strides[role.dims[dim.of]] * dim.step);
+      }
+    } else {
+      for (const std::int64_t extent : Last(role.shape)) space.push_back(NewIndex(extent));
+      for (const std::size_t d : Last(role.dims)) strides.push_back(operand.strides[d]);
+    }
+    const bool as_it_is = tiles || (role.of == role.shape && !role.backwards);
     Kernel made = MapBeside(kernel, space, copy);
     made.operands = {{.buffer = operand.buffer, .strides = std::move(strides), .offset = operand.offset}};
     made.operand_types = {dtype};

@@ -111,6 +111,22 @@ TEST(ChannelsLastTest, WhoReadsAcrossPlanesReadsAPlainCopy) {
   EXPECT_NE(Call(plan, 1).y.buffer, "h");
 }
 
+// Windows side by side move elements only, in packs, where they neither overlap nor reach over an edge.
+TEST(ChannelsLastTest, PatchesAreCopiedByAMap) {
+  const auto copied = [](const std::string& x, const std::string& w, const std::string& by, const std::string& y) {
+    return Words(PlanOf(fmt::format("program p\ninput x: bf16[{}]\nparam w: bf16[{}]\noutput y: bf16[{}]\n"
+                                    "y = conv(x, w) by {{{}}} with {{path: tiles, window: whole}}",
+                                    x, w, y, by))
+                     .steps);
+  };
+  EXPECT_EQ(copied("2, 3, 16, 16", "16, 3, 4, 4", "stride: 4", "2, 16, 4, 4"), "map products");
+  EXPECT_EQ(copied("2, 16, 16, 18", "16, 16, 4, 4", "stride: 4", "2, 16, 4, 4"), "map products");
+  EXPECT_EQ(copied("2, 3, 16, 16", "16, 3, 4, 4", "stride: 4, padding: 1", "2, 16, 4, 4").substr(0, 4), "nest");
+  EXPECT_EQ(copied("2, 3, 16, 16", "16, 3, 4, 4", "stride: 3", "2, 16, 5, 5").substr(0, 4), "nest");
+  EXPECT_EQ(copied("2, 3, 14, 14", "16, 3, 7, 7", "stride: 7", "2, 16, 2, 2").substr(0, 4), "nest")
+      << "channels are rounded up";
+}
+
 TEST(ChannelsLastTest, StridesOfThreeDimensions) {
   EXPECT_EQ(ChannelsLastStrides({2, 3, 5}), (Strides{15, 1, 3}));
   EXPECT_EQ(ChannelsLastStrides({2, 3, 4, 5, 6}), (Strides{360, 1, 90, 18, 3}));

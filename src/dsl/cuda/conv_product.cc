@@ -110,6 +110,9 @@ std::int64_t StageChannels(const Kernel& conv, const Convolution& shape) {
   return shape.channels / stages;
 }
 
+// Images have few channels, of which pixels lie side by side in windows.
+bool PixelsComeFirst(const TileCopy& copy) { return copy.beside > 1 && copy.of[1] < kFewChannels; }
+
 }  // namespace
 
 bool RowsMayBeSideBySide(const Kernel& conv) {
@@ -365,6 +368,27 @@ TileCopy TileCopyOf(const Kernel& conv, int input) {
   return copy;
 }
 
+std::optional<std::vector<TileDim>> TileDimsOf(const Kernel& conv, int input, const TileCopy& copy) {
+  if (input != 0 || copy.beside == 0 || copy.channels != copy.shape[1]) return std::nullopt;
+  const Convolution shape(conv);
+  const std::size_t rank = copy.shape.size(), spatial = rank - 2, alone = spatial - copy.beside;
+  std::vector<TileDim> dims = {{.extent = copy.shape[0], .of = 0}}, taps;
+  for (std::size_t d = 0; d < spatial; ++d) {
+    const WindowDim& dim = shape.dims[3 - spatial + d];
+    if (d < alone) {
+      dims.push_back({.extent = copy.shape[2 + d], .of = 2 + d});
+      continue;
+    }
+    if (dim.padding != 0 || dim.dilation != 1 || dim.stride != dim.window || dim.out * dim.stride > dim.in)
+      return std::nullopt;
+    dims.push_back({.extent = dim.out, .step = dim.stride, .of = 2 + d});
+    taps.push_back({.extent = dim.window, .of = 2 + d});
+  }
+  taps.insert(PixelsComeFirst(copy) ? taps.begin() : taps.end(), {.extent = copy.of[1], .of = 1});
+  dims.insert(dims.end(), taps.begin(), taps.end());
+  return dims;
+}
+
 Expr ElementOf(const Kernel& conv, int input, const TileCopy& copy, const std::vector<IndexVar>& place) {
   std::vector<Expr> from(place.begin(), place.end());
   const std::size_t x = from.size() - 2;
@@ -382,8 +406,7 @@ Expr ElementOf(const Kernel& conv, int input, const TileCopy& copy, const std::v
       left /= extent;
       return left == 1 ? from_here : Apply(BinaryOp::kFloorMod, from_here, extent);
     };
-    // Images have few channels, of which pixels lie side by side.
-    const bool pixels_first = copy.beside > 1 && copy.of[1] < kFewChannels;
+    const bool pixels_first = PixelsComeFirst(copy);
     if (!pixels_first) channel = next(copy.of[1]);
     for (std::size_t j = 0; j < copy.beside; ++j) {
       const WindowDim& dim = shape.dims[2 - j];

@@ -92,6 +92,13 @@ struct TileCopy {
   std::size_t beside = 0;         // along so many of the window's last dimensions its places' channels are side by side
 };
 TileCopy TileCopyOf(const Kernel& conv, int input);
+// The copy's dimensions where it only moves elements, as one of windows side by side that neither overlap nor reach
+// over an edge: so many steps along one of TileCopy::dims each. Nothing if it is another.
+struct TileDim {
+  std::int64_t extent = 1, step = 1;
+  std::size_t of = 0;
+};
+std::optional<std::vector<TileDim>> TileDimsOf(const Kernel& conv, int input, const TileCopy& copy);
 // An element of the copy, whose place has its channels last, of a load that has them last, too.
 Expr ElementOf(const Kernel& conv, int input, const TileCopy& copy, const std::vector<IndexVar>& place);
 

@@ -123,6 +123,15 @@ TEST_F(ConvBlocksTest, WholeWindowsAreCopiedSideBySideWhereTheyLieFarApart) {
       "input x: f16[2, 24, 8, 12]\ninput w: f16[16, 24, 4, 4]\noutput y: f16[2, 16, 2, 3]\n"
       "y = conv(x, w) by {stride: 4} with {path: tiles, window: whole, tile: 64x64}",
       1e-2);
+  // Few channels, whose pixels lie side by side; an edge that no window reaches; rows of windows.
+  ExpectBlocksSay(
+      "input x: f16[2, 3, 8, 14]\ninput w: f16[16, 3, 4, 4]\noutput y: f16[2, 16, 2, 3]\n"
+      "y = conv(x, w) by {stride: 4} with {path: tiles, window: whole, tile: 64x64}",
+      1e-2);
+  ExpectBlocksSay(
+      "input x: f16[2, 4, 8, 12]\ninput w: f16[16, 4, 4, 4]\noutput y: f16[2, 16, 2, 3]\n"
+      "y = conv(x, w) by {stride: 4} with {path: tiles, window: rows, tile: 64x64}",
+      1e-2);
 }
 
 // Stages then have equal parts of them.
