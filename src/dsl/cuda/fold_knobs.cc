@@ -7,6 +7,7 @@
 #include <bit>
 #include <set>
 
+#include "dsl/cuda/fold_turned.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/fold_pass.h"
@@ -162,6 +163,7 @@ std::vector<Setting> FoldLanesValues(const Kernel& kernel) {
     return Distinct({sharing.threads, sharing.threads == 256 ? 512 : 256, 1024});
   if (IsReadAlong(kernel)) return Distinct({RowOf(kernel).operands > 1 ? 128 : 256, 128, 256, 512});
   const std::int64_t split = DefaultSplit(kernel);
+  if (const std::int64_t lanes = split == 1 ? TurnedLanes(kernel) : 0; lanes > 0) return Distinct({lanes, 16, 8, 4});
   const std::int64_t most = split > 1 && extents.kept == 1 ? 512 : 1024;
   const std::int64_t best = std::clamp<std::int64_t>(PowerUp((extents.reduced / split + 15) / 16), 1, most);
   return Distinct({best, std::clamp<std::int64_t>(best / 2, 1, 1024), std::clamp<std::int64_t>(best * 2, 1, 1024),

@@ -1,6 +1,7 @@
 // Writes kernels that fold (folds.h): the class, which its parts in several files share. folds.cc has the unit of a
 // block, what it keeps and what it stores; fold_accumulate.cc folds; fold_along.cc folds maxima and sums by them in one
-// pass; fold_split.cc cuts ranges for several blocks; fold_team.cc has rows that several blocks keep and fold together.
+// pass; fold_split.cc cuts ranges for several blocks; fold_team.cc has rows that several blocks keep and fold together;
+// fold_turned.cc has rows that lie across memory.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/fold_knobs.h"
+#include "dsl/cuda/fold_turned.h"
 #include "dsl/cuda/map.h"
 #include "dsl/cuda/writer.h"
 #include "dsl/shape/fold_pass.h"
@@ -44,7 +46,9 @@ class FoldWriter {
 
   // --- The unit of a block: rows_a_block_ rows, or 32 packs of columns.
 
-  std::int64_t RowsABlock() const { return std::max<std::int64_t>(1, kRowThreads / lanes_); }
+  std::int64_t RowsABlock() const {
+    return turned_.empty() ? std::max<std::int64_t>(1, kRowThreads / lanes_) : kTurnedThreads / lanes_;
+  }
   std::int64_t ColumnBlocks() const { return (column_packs_ + 31) / 32; }
   std::int64_t Units() const {
     if (rows_) return split_ > 1 ? row_count_ : (row_count_ + RowsABlock() - 1) / RowsABlock();
@@ -88,6 +92,15 @@ class FoldWriter {
   void FetchAhead();
 
   void LoadKept();
+
+  // --- Rows that lie across memory (fold_turned.cc).
+
+  void FindTurned();
+  void LoadTurned();
+  void LoadTurned(int operand, const std::string& tile, std::int64_t pitch, std::int64_t word);
+  std::int64_t TurnedWord(int operand) const;
+  std::string TurnedType(int operand) const;
+  std::string TurnedPack(int operand);
 
   // `body` for each of this thread's packs of a row, or elements of its columns.
   template <class Body>
@@ -288,6 +301,7 @@ class FoldWriter {
   bool keep_ = false, ragged_ = false;
   std::int64_t per_lane_ = 0;                 // packs of a row that a thread keeps; 0 = it keeps none
   std::map<int, std::string> kept_operands_;  // and the registers they are in
+  std::map<int, std::string> turned_;         // operands whose rows lie across: this thread's row in shared memory
   enum class Ends { kAtLast, kAnywhere, kBehind };
   Ends ends_ = Ends::kAtLast;                // where the row ends among a thread's packs
   std::int64_t shared_packs_ = 0;            // of a thread of a team: the last so many are in shared memory

@@ -64,6 +64,7 @@ FoldWriter::FoldWriter(const KernelProgram& program, const Kernel& kernel, Devic
   row_strides_.assign(loops_.dims.size(), 0);
   std::int64_t step = 1;
   for (std::size_t n = kept_.size(); n-- > 0; step *= loops_.dims[kept_[n]].extent) row_strides_[kept_[n]] = step;
+  FindTurned();
 }
 
 void FoldWriter::Emit(const std::vector<FoldPass>& given, const Expr& result) {
@@ -78,7 +79,8 @@ void FoldWriter::Emit(const std::vector<FoldPass>& given, const Expr& result) {
   for (const auto& one : kernel_.also) FindDivisors(one.value);
   if (team_ > 1) PrepareMeeting(passes);
   OpenUnit("fold");
-  if (per_lane_ > 0) LoadKept();
+  if (!turned_.empty()) LoadTurned();
+  if (!kept_operands_.empty()) LoadKept();
   if (cluster_ > 1 && ahead_ == 1) out_.Line(out_.Helper("AwaitCluster") + "();");
   for (std::size_t p = 0; p < passes.size(); ++p) {
     if (team_ > 1 && p + 1 < passes.size() && IsSumOfPowers(passes[p], passes[p + 1])) {
@@ -225,7 +227,8 @@ void FoldWriter::ChooseKept(const std::vector<DevicePass>& passes) {
         const bool own =
             std::any_of(kept_.begin(), kept_.end(), [&](std::size_t d) { return loops_.dims[d].strides[o] != 0; }) ||
             row_count_ == 1;
-        if (varies && own && (pack_ == 1 || LoadsInPacks(loops_, kernel_, o, pack_))) kept_operands_[node.buffer];
+        if (varies && own && !turned_.contains(node.buffer) && (pack_ == 1 || LoadsInPacks(loops_, kernel_, o, pack_)))
+          kept_operands_[node.buffer];
       });
     }
   }
@@ -240,7 +243,7 @@ void FoldWriter::ChooseKept(const std::vector<DevicePass>& passes) {
   if (kept_operands_.empty() || per_lane * pack_ * static_cast<std::int64_t>(kept_operands_.size()) >
                                     MostKept(kernel_, rows_ ? lanes_ : 32 * lanes_)) {
     kept_operands_.clear();
-    return;
+    if (turned_.empty()) return;
   }
   per_lane_ = per_lane;
 }
@@ -306,10 +309,12 @@ void FoldWriter::LoadPacks(const std::vector<Expr>& exprs) {
                             shared_names_.at(operand), step_, lanes_));
       continue;
     }
-    if (!LoadsInPacks(loops_, kernel_, static_cast<std::size_t>(operand), pack_)) continue;
+    const bool turned = turned_.contains(operand);
+    if (!turned && !LoadsInPacks(loops_, kernel_, static_cast<std::size_t>(operand), pack_)) continue;
     const std::string name =
         out_.Fresh(out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer) + "_pack");
-    out_.Line(fmt::format("const {} {} = {};", PackType(operand), name, PackAt(operand)));
+    out_.Line(
+        fmt::format("const {} {} = {};", PackType(operand), name, turned ? TurnedPack(operand) : PackAt(operand)));
     loaded_[operand] = name;
   }
 }
@@ -333,6 +338,8 @@ std::string FoldWriter::LoadText(const ExprNode& load, const std::string& elemen
   }
   if (const auto it = loaded_.find(load.buffer); it != loaded_.end())
     return LoadedText(out_, buffer, fmt::format("{}.at[{}]", it->second, element));
+  if (const auto it = turned_.find(load.buffer); it != turned_.end())
+    return LoadedText(out_, buffer, fmt::format("{}[{}]", it->second, places_.back()));
   std::vector<std::string> places = places_;
   if (!element.empty() && element != "0") places.back() = fmt::format("{} + {}", places.back(), element);
   return LoadedText(out_, buffer,

@@ -170,16 +170,24 @@ static Block* there;
 static unsigned char* Dynamic() { return there->memory + 4096 + 16; }
 template <class T>
 T& Static() { return *reinterpret_cast<T*>(there->memory); }
+static float rsqrtf(float x) { return 1 / std::sqrt(x); }
+// Arrays of a kernel that has no tiles.
+template <class T>
+T* Array(int offset) { return reinterpret_cast<T*>(Dynamic() - 16 + offset); }
 static void __syncthreads() { there->all.Wait(); }
 static void __syncwarp() { there->warps[threadIdx.x / 32].sync.Wait(); }
-static float __shfl_xor_sync(unsigned, float x, int with) {
+template <class T>
+static T __shfl_xor_sync(unsigned, T x, int with) {
   Warp& warp = there->warps[threadIdx.x / 32];
   const int lane = threadIdx.x % 32;
-  warp.words[0][lane] = std::bit_cast<unsigned>(x);
+  unsigned words[sizeof(T) / 4];
+  std::memcpy(words, &x, sizeof(T));
+  for (std::size_t n = 0; n < sizeof(T) / 4; ++n) warp.words[n][lane] = words[n];
   warp.sync.Wait();
-  const float got = std::bit_cast<float>(warp.words[0][lane ^ with]);
+  for (std::size_t n = 0; n < sizeof(T) / 4; ++n) words[n] = warp.words[n][lane ^ with];
   warp.sync.Wait();
-  return got;
+  std::memcpy(&x, words, sizeof(T));
+  return x;
 }
 template <class Kernel>
 void RunGrid(int blocks, int threads, int cluster, const Kernel& kernel) {
