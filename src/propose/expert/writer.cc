@@ -11,6 +11,7 @@
 #include "dsl/way.h"
 #include "propose/expert/broadcast_product.h"
 #include "propose/expert/copied_rows.h"
+#include "propose/expert/laid_out.h"
 #include "propose/expert/names.h"
 #include "propose/expert/patches.h"
 #include "propose/expert/recognise/recognise.h"
@@ -67,6 +68,7 @@ class ProgramWriter {
     }
     program_.views = names_.views();
     DropUnread();
+    if (device_.kind == DeviceKind::kCuda) LayOutForReaders(program_, device_);
     return std::move(program_);
   }
 
