@@ -81,6 +81,7 @@ static float2 make_float2(float x, float y) { return {x, y}; }
 using std::max;
 using std::min;
 static float __int_as_float(int x) { return std::bit_cast<float>(x); }
+static float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
 struct __half {
   _Float16 value;
   __half() = default;

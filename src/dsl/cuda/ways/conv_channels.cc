@@ -1,11 +1,12 @@
 // Writes depthwise convolutions for CUDA where channels lie last: neighbouring threads have neighbouring channels, so
 // that whatever they read or write is lines of memory, and none of it has to be turned. A thread makes outputs side by
-// side; what of a row of the image their windows reach is in registers, where it is for all taps of the window's row.
-// The weights of the block's channels are in shared memory; a weight that is read is for all of the thread's outputs.
-// Threads above one another make outputs below one another, so that rows which several windows reach are found in the
-// first-level cache.
+// side, and a few rows of them; what of a row of the image their windows reach is in registers, where it is for all
+// taps of all windows that it is in. The weights of the block's channels are in shared memory; a weight that is read is
+// for all of a row's outputs. Threads above one another make outputs below one another, so that rows which several
+// windows reach are found in the first-level cache.
 //
 //   across  outputs of a thread side by side: the more, the fewer elements and weights are read for each
+//   rows    and below one another: the more, the fewer elements are read for each
 //   block   threads of a block, about
 #include <fmt/format.h>
 
@@ -43,6 +44,7 @@ class PixelWriter {
   PixelWriter(const Kernel& kernel, DeviceWriter& out)
       : kernel_(kernel), out_(out), conv_(kernel), spatial_(SpatialOf(kernel)), index_(kernel.space.size(), "0") {
     across_ = IntSetting(kernel, "across");
+    rows_ = IntSetting(kernel, "rows");
     pack_ = InPairs() ? 2 : 1;
     const std::int64_t packs = conv_.groups / pack_;
     packs_ = std::min(packs, kMostPacks);
@@ -59,7 +61,7 @@ class PixelWriter {
     const std::string weights = WriteWeights();
     NamePlace();
     const std::string sums = out_.Fresh("sums");
-    out_.Line(fmt::format("{} {}[{}][{}] = {{}};", type_, sums, across_, pack_));
+    out_.Line(fmt::format("{} {}[{}][{}][{}] = {{}};", type_, sums, rows_, across_, pack_));
     AddUp(weights, sums);
     Store(sums);
     out_.Launch({.grid_x = Chunks() * PartsOf(Places(), places_),
@@ -84,7 +86,8 @@ class PixelWriter {
   std::int64_t ChunkChannels() const { return packs_ * pack_; }
   std::int64_t Chunks() const { return PartsOf(conv_.groups, ChunkChannels()); }
   std::int64_t Strips() const { return PartsOf(x().out, across_); }
-  std::int64_t Places() const { return conv_.batch * Strips() * y().out; }  // of a thread's outputs
+  std::int64_t Tiles() const { return PartsOf(y().out, rows_); }
+  std::int64_t Places() const { return conv_.batch * Strips() * Tiles(); }  // of a thread's outputs
 
   void SetChannel(const std::string& channel) { index_[1] = index_[3 + 2 * spatial_] = channel; }
   std::string LoadAt(const ExprNode& load) const {
@@ -150,71 +153,122 @@ class PixelWriter {
       left = fmt::format("({} / {})", left, extent);
       return name;
     };
-    row_ = part("row", y().out);
+    row_ = part("row", Tiles());
+    if (row_ != "0" && rows_ > 1) row_ = fmt::format("({} * {})", row_, rows_);
     first_ = part("strip", Strips());
     if (first_ != "0") first_ = fmt::format("({} * {})", first_, across_);
     index_[0] = part("image", conv_.batch);
     SetChannel(channel_);
   }
 
-  // Row after row of the window: what the outputs' windows reach there, then its taps.
+  // Row after row of what the windows reach, which is taken for all of the thread's outputs that it is for.
   void AddUp(const std::string& weights, const std::string& sums) {
-    const std::int64_t columns = ColumnsRead(x(), across_);
-    const KernelOperand& view = kernel_.operands[static_cast<std::size_t>(kernel_.inputs[0]->buffer)];
-    const std::string line = out_.Fresh("line"), read = out_.Fresh("read"), i = out_.Fresh("i"), e = out_.Fresh("e"),
-                      k = out_.Fresh("k"), v = out_.Fresh("v"), weight = out_.Fresh("weight");
-    const std::string pack = PackType(out_, held_type_, pack_), weight_pack = PackType(out_, type_, pack_);
+    const std::string line = Has(kY) ? out_.Fresh("line") : "0";
     if (Has(kY)) {
       const std::string at = out_.Fresh("at");
+      const std::int64_t lines = (rows_ - 1) * y().stride + y().Reach();
       out_.Line("#pragma unroll 1");
-      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", line, y().window));
-      out_.Line(fmt::format("const {} {} = {} * {} + {} * {} - {};", out_.index_type(), at, row_, y().stride, line,
-                            y().dilation, y().padding));
-      const std::int64_t last = (y().out - 1) * y().stride + y().Reach() - y().padding;
+      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", line, lines));
+      out_.Line(
+          fmt::format("const {} {} = {} * {} + {} - {};", out_.index_type(), at, row_, y().stride, line, y().padding));
+      const std::int64_t last = (Tiles() - 1) * rows_ * y().stride + lines - y().padding;
       if (y().padding > 0 || last > y().in) out_.Line(fmt::format("if ({0} < 0 || {0} >= {1}) continue;", at, y().in));
       index_[In(kY)] = at;
     }
+    const std::string read = ReadLine();
+    if (!Has(kY)) {
+      AddRow(sums, "0", read, weights, "");
+    } else {
+      const std::string d = out_.Fresh("d"), step = out_.Fresh("step");
+      out_.Unroll();
+      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", d, rows_));
+      out_.Line(fmt::format("const int {} = {} - {} * {};", step, line, d, y().stride));
+      out_.Line(y().dilation == 1 ? fmt::format("if ({0} < 0 || {0} >= {1}) continue;", step, y().window)
+                                  : fmt::format("if ({0} < 0 || {0} % {1} != 0 || {0} / {1} >= {2}) continue;", step,
+                                                y().dilation, y().window));
+      AddRow(sums, d, read, weights, fmt::format("{} / {} * {} + ", step, y().dilation, x().window));
+      out_.Close();
+      out_.Close();
+    }
+  }
+
+  // What of a row of the image the thread's windows reach, as numbers in registers: zeros outside.
+  std::string ReadLine() {
+    const std::int64_t columns = ColumnsRead(x(), across_), steps = (Strips() - 1) * across_ * x().stride;
+    const KernelOperand& view = kernel_.operands[static_cast<std::size_t>(kernel_.inputs[0]->buffer)];
+    const std::string read = out_.Fresh("read"), i = out_.Fresh("i"), column = out_.Fresh("column"),
+                      some = out_.Fresh("some");
+    // Two of them are a word, whose halves are numbers' upper halves.
+    const bool word = pack_ == 2 &&
+                      kernel_.operand_types[static_cast<std::size_t>(kernel_.inputs[0]->buffer)] == DType::kBF16 &&
+                      !out_.wide();
+    const std::string pack = word ? "unsigned" : PackType(out_, held_type_, pack_);
     out_.Line(fmt::format("{} {}[{}][{}];", type_, read, columns, pack_));
     out_.Unroll();
     out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", i, columns));
-    const std::string column = out_.Fresh("column"), some = out_.Fresh("some");
     out_.Line(
         fmt::format("const {} {} = {} * {} + {} - {};", out_.index_type(), column, first_, x().stride, i, x().padding));
     index_[In(kX)] = column;
     const std::string from = PackText(pack, out_.BufferName(view.buffer), Address(index_, view.strides, view.offset));
-    const std::int64_t last = (Strips() - 1) * across_ * x().stride + columns - x().padding;
-    const bool leaves = x().padding > 0 || last > x().in;
-    out_.Line(
-        leaves ? fmt::format("const {0} {1} = {2} >= 0 && {2} < {3} ? {4} : {0}{{}};", pack, some, column, x().in, from)
-               : fmt::format("const {} {} = {};", pack, some, from));
-    out_.Unroll();
-    out_.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3}][{0}] = static_cast<{4}>({5}.at[{0}]);", e,
-                          pack_, read, i, type_, some));
+    // Of most columns it is known that they are inside, whichever strip it is.
+    std::string inside;
+    if (x().padding > 0) inside = fmt::format("({} >= {} || {} >= 0)", i, x().padding, column);
+    if (steps + columns - x().padding > x().in)
+      inside += fmt::format("{}({} < {} || {} < {})", inside.empty() ? "" : " && ", i,
+                            std::max<std::int64_t>(x().in + x().padding - steps, 0), column, x().in);
+    out_.Line(inside.empty() ? fmt::format("const {} {} = {};", pack, some, from)
+                             : fmt::format("const {0} {1} = {2} ? {3} : {0}{{}};", pack, some, inside, from));
+    if (word) {
+      out_.Line(fmt::format("{}[{}][0] = __uint_as_float({} << 16);", read, i, some));
+      out_.Line(fmt::format("{}[{}][1] = __uint_as_float({} & 0xffff0000u);", read, i, some));
+    } else {
+      const std::string e = out_.Fresh("e");
+      out_.Unroll();
+      out_.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3}][{0}] = static_cast<{4}>({5}.at[{0}]);", e,
+                            pack_, read, i, type_, some));
+    }
     out_.Close();
+    return read;
+  }
+
+  // The products of a row of the window for outputs of row `d`; `taps`: where the window's row begins.
+  void AddRow(const std::string& sums, const std::string& d, const std::string& read, const std::string& weights,
+              const std::string& taps) {
+    const std::string k = out_.Fresh("k"), v = out_.Fresh("v"), e = out_.Fresh("e"), weight = out_.Fresh("weight");
+    const std::string weight_pack = PackType(out_, type_, pack_);
     out_.Unroll();
     out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", k, x().window));
-    const std::string tap = Has(kY) ? fmt::format("({} * {} + {})", line, x().window, k) : k;
-    out_.Line(fmt::format("const {} {} = {};", weight_pack, weight,
-                          PackText(weight_pack, weights, fmt::format("{} * {} + {}", tap, ChunkChannels(), own_))));
+    out_.Line(
+        fmt::format("const {} {} = {};", weight_pack, weight,
+                    PackText(weight_pack, weights, fmt::format("({}{}) * {} + {}", taps, k, ChunkChannels(), own_))));
     out_.Unroll();
     out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", v, across_));
     out_.Unroll();
     out_.Line(fmt::format(
-        "for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3}][{0}] += {4}[{3} * {5} + {6} * {7}][{0}] * {8}.at[{0}];", e, pack_,
-        sums, v, read, x().stride, k, x().dilation, weight));
+        "for (int {0} = 0; {0} < {1}; ++{0}) {2}[{9}][{3}][{0}] += {4}[{3} * {5} + {6} * {7}][{0}] * {8}.at[{0}];", e,
+        pack_, sums, v, read, x().stride, k, x().dilation, weight, d));
     out_.Close();
     out_.Close();
-    if (Has(kY)) out_.Close();
   }
 
   void Store(const std::string& sums) {
     const DType dtype = kernel_.target_type;
     const std::string v = out_.Fresh("v"), column = out_.Fresh("x_out"), made = out_.Fresh("made"), e = out_.Fresh("e");
+    const std::string d = rows_ == 1 ? "0" : out_.Fresh("d");
+    if (rows_ > 1) {
+      const std::string row = out_.Fresh("y_out");
+      out_.Unroll();
+      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", d, rows_));
+      out_.Line(fmt::format("const {} {} = {} + {};", out_.index_type(), row, row_, d));
+      if (y().out % rows_ != 0) out_.Line(fmt::format("if ({} >= {}) break;", row, y().out));
+      index_[Out(kY)] = row;
+    } else if (Has(kY)) {
+      index_[Out(kY)] = row_;
+    }
     out_.Unroll();
     out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", v, across_));
     out_.Line(fmt::format("const {} {} = {} + {};", out_.index_type(), column, first_, v));
     if (x().out % across_ != 0) out_.Line(fmt::format("if ({} >= {}) break;", column, x().out));
-    if (Has(kY)) index_[Out(kY)] = row_;
     index_[Out(kX)] = column;
     const std::string to = Address({index_.begin(), index_.begin() + static_cast<std::ptrdiff_t>(2 + spatial_)},
                                    ChannelsLastStrides(kernel_.result), 0);
@@ -224,7 +278,7 @@ class PixelWriter {
     out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", e, pack_));
     SetChannel(fmt::format("({} + {})", channel_, e));
     DeviceExpr expr(out_, [&](const ExprNode& load) {
-      return load.kind == Expr::Kind::kValue ? fmt::format("{}[{}][{}]", sums, v, e) : LoadAt(load);
+      return load.kind == Expr::Kind::kValue ? fmt::format("{}[{}][{}][{}]", sums, d, v, e) : LoadAt(load);
     });
     const std::string value = expr.Text(kernel_.epilogue);
     out_.Line(fmt::format("{}.at[{}] = {};", made, e, DeviceExpr::Stored(value, kernel_.epilogue->type, dtype)));
@@ -232,13 +286,14 @@ class PixelWriter {
     SetChannel(channel_);
     out_.Line(fmt::format("*reinterpret_cast<{}*>({} + {}) = {};", pack, out_.TargetName(), to, made));
     out_.Close();
+    if (rows_ > 1) out_.Close();
   }
 
   const Kernel& kernel_;
   DeviceWriter& out_;
   const Convolution conv_;
   const std::size_t spatial_;
-  std::int64_t across_ = 1, pack_ = 1;
+  std::int64_t across_ = 1, rows_ = 1, pack_ = 1;
   std::int64_t packs_ = 1;          // of channels, of a block: threads side by side
   std::int64_t places_ = 1;         // of a block: threads above one another
   std::string held_type_, type_;    // of x's elements; of sums
@@ -267,6 +322,20 @@ std::optional<std::string> CheckStrip(const Kernel& kernel, const Setting& value
   return std::nullopt;
 }
 
+// Few rows where there are no threads for more.
+std::vector<Setting> DownValues(const Kernel& kernel) {
+  constexpr std::int64_t kThreads = 1024;  // of a multiprocessor, twice
+  const Convolution conv(kernel);
+  const std::int64_t across = IntSetting(kernel, "across");
+  const std::int64_t threads = conv.batch * conv.groups / 2 * conv.dims[kY].out * PartsOf(conv.dims[kX].out, across);
+  if (conv.dims[kY].out == 1) return {Whole(1)};
+  if (threads < 2 * kThreads * kernel.device->multiprocessors) return {Whole(1), Whole(2)};
+  return {Whole(2), Whole(1), Whole(4)};
+}
+std::optional<std::string> CheckDown(const Kernel& kernel, const Setting& value) {
+  return CheckRange(value, 1, Convolution(kernel).dims[kY].out == 1 ? 1 : 4);
+}
+
 std::vector<Setting> LastValues(const Kernel&) { return {Word(std::string(kChannelsLast))}; }
 std::optional<std::string> CheckLast(const Kernel&, const Setting& value) { return CheckWord(value, {kChannelsLast}); }
 
@@ -291,6 +360,7 @@ std::optional<double> Cost(const Kernel& kernel) {
 
 constexpr Knob kKnobs[] = {
     {"across", "outputs of a thread side by side", StripValues, CheckStrip},
+    {"rows", "rows of outputs of a thread", DownValues, CheckDown},
     kBlockThreadsKnob,
     {kLayoutKnob, "how x and the result lie: channels_last, by copies where they do not lie so already", LastValues,
      CheckLast},

@@ -23,10 +23,10 @@ constexpr std::string_view kLastPrograms[] = {
     "view x = t: [3, 34, 5, 6] strides [1020, 1, 204, 34]\n"
     "y = conv(x, w) by {padding: 1, groups: 34} with {path: channels, across: 4, block: 64} -> abs(it)",
     "input x: f16[2, 24, 9, 11]\nparam w: f16[24, 1, 3, 3]\ninput r: f16[2, 24, 5, 6]\noutput y: f16[2, 24, 5, 6]\n"
-    "y = conv(x, w) by {padding: 1, stride: 2, groups: 24} with {path: channels} -> it + r",
+    "y = conv(x, w) by {padding: 1, stride: 2, groups: 24} with {path: channels, rows: 2} -> it + r",
     "input t: f32[2, 63, 7]\nparam w: f32[7, 1, 3, 2]\noutput y: f32[2, 7, 5, 5]\n"
     "view x = t: [2, 7, 9, 7] strides [441, 1, 49, 7]\n"
-    "y = conv(x, w) by {groups: 7, dilation: 2x2} with {path: channels}",
+    "y = conv(x, w) by {groups: 7, dilation: 2x2} with {path: channels, rows: 4}",
     "input t: bf16[2, 41, 20]\nparam w: bf16[20, 1, 4]\noutput z: bf16[2, 41, 20]\n"
     "view x = t: [2, 20, 41] strides [820, 1, 20]\n"
     "y: bf16 = conv(x, w) by {padding: 3, groups: 20, extent: 41} with {path: channels} -> it * sigmoid(it)\n"
@@ -48,7 +48,8 @@ TEST_F(CudaChannelsTest, EveryKindCompilesAndFits) {
   }
 }
 
-// A row of the image is read once a thread, by pairs of channels, and a weight of the pair for all outputs of it.
+// A row of the image is read once a thread, by pairs of channels, for two rows of outputs, and a weight of the pair for
+// all outputs of a row.
 TEST_F(CudaChannelsTest, WhatARowHasIsReadOnce) {
   const auto built = BuiltOf(
       "input t: bf16[64, 3136, 96]\nparam w: bf16[96, 1, 7, 7]\noutput z: bf16[64, 3136, 96]\n"
@@ -58,8 +59,8 @@ TEST_F(CudaChannelsTest, WhatARowHasIsReadOnce) {
   ASSERT_EQ(built.launches.size(), 2u);
   EXPECT_NE(built.launches[0].name.find("channels"), std::string::npos);
   const auto& instructions = built.launches[0].instructions;
-  EXPECT_EQ(instructions.at("FFMA"), 7 * 14 * 2);
-  EXPECT_EQ(instructions.at("LDS.64"), 7);
+  EXPECT_EQ(instructions.at("FFMA"), 2 * 7 * 14 * 2);
+  EXPECT_EQ(instructions.at("LDS.64"), 2 * 7);
   EXPECT_LE(built.launches[0].registers, 128);
 }
 
