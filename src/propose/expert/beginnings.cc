@@ -29,6 +29,7 @@ struct Cut {
 };
 constexpr Cut kCuts[] = {
     {{.turned = true}, "everything fused, maps as what they read lies"},
+    {{.last = true}, "everything fused, images with their channels last"},
     {{}, "everything fused"},
     {{.rounded = true}, "everything fused, operands of products rounded first"},
     {{.weights = true}, "everything fused, numbers of few bits as they lie"},
@@ -49,9 +50,10 @@ class Beginner {
     std::vector<std::vector<Piece>> known;  // of the cuts so far
     for (const Cut& cut : kCuts) {
       if (cut.fusion.weights && !HasWeights()) continue;
-      if (cut.fusion.turned && machine_.kind != DeviceKind::kCuda) continue;
+      const bool turned = cut.fusion.turned || cut.fusion.last;
+      if (turned && machine_.kind != DeviceKind::kCuda) continue;
       auto fused = Fuse(memory_, pieces, cut.fusion);
-      if (cut.fusion.turned && SamePieces(Fuse(memory_, pieces, {}), fused)) continue;
+      if (turned && SamePieces(Fuse(memory_, pieces, {}), fused)) continue;
       if (std::ranges::any_of(known, [&](const auto& other) { return SamePieces(other, fused); })) continue;
       Write(fused, cut);
       known.push_back(std::move(fused));
@@ -91,7 +93,10 @@ class Beginner {
     if (how.fusion.weights && (!one || !ReadsAsTheyLie(one->kernels))) return;
     auto in_f32 = one && !products.empty() ? InF32(*one, products, cut) : std::nullopt;
     if (one) AddInGroups(*one);
-    if (one && device) {
+    if (one && how.fusion.last) {
+      auto together = WithNeighbours(*one);
+      Add(together ? std::move(together) : std::move(one));
+    } else if (one && device) {
       AddWithNeighbours(std::move(*one));
     } else {
       Add(std::move(one));

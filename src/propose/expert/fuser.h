@@ -63,7 +63,10 @@ class Fuser {
   bool MayReadLast(std::size_t reader, int buffer) const;
   std::optional<std::vector<Expr>> IndicesIn(int buffer, const ExprNode& load) const;
   std::optional<Piece> ReadingLast(std::size_t reader, int buffer, int last) const;
-  void TurnMaps();
+  bool Convolves(const Piece& piece) const;
+  bool MayMakeLast(std::size_t at) const;
+  std::set<int> MadeByConvolutions() const;
+  void TurnMaps(bool all);
   void CutKeyedFolds();
   void SplitKeyedFolds();
   void InlineMaps();

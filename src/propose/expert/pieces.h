@@ -90,6 +90,7 @@ struct Fusion {
                           // into products of such numbers; what the graph itself makes in 8 bits stays so
   bool rounded = false;   // maps that round to 16 bits what products read stay, so that those are products of 16 bits
   bool turned = false;    // maps lie as what they read does
+  bool last = false;      // images of 16 bits have their channels last, whatever makes them
   bool parts = false;     // rows that scores of attention multiply stay in the two parts that they are put together of
   bool operator==(const Fusion&) const = default;
 };

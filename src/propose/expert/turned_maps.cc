@@ -100,19 +100,64 @@ std::optional<Piece> Fuser::ReadingLast(std::size_t reader, int buffer, int last
   return all ? std::optional(std::move(changed)) : std::nullopt;
 }
 
-void Fuser::TurnMaps() {
+// Whether a product goes over places of an image: a window's, or pixels some of which it skips, which are no rows.
+bool Fuser::Convolves(const Piece& piece) const {
+  if (!IsProduct(piece)) return false;
+  if (IsWindow(piece)) return true;
+  const std::size_t rank = piece.space.size();
+  if (rank < 4) return false;
+  return std::ranges::any_of(memory_.Loads(piece.fold->body), [&](const FlatLoad& load) {
+    if (!load.position) return true;
+    const auto step = [&](std::size_t d) { return load.position->of(piece.space[d]); };
+    bool skips = false;
+    for (std::size_t d = 2; d + 1 < rank; ++d) skips |= step(d) != step(d + 1) * piece.space[d + 1].extent;
+    return step(rank - 1) != 0 && skips;
+  });
+}
+
+// Whether a piece may make an image of 16 bits with its channels last: a map, a product of pixels, a pool.
+bool Fuser::MayMakeLast(std::size_t at) const {
+  const Piece& piece = pieces_[at];
+  if (memory_.shape(piece.buffer).size() < 4 || !IsHalf(HeldAs(piece.buffer)) || !piece.statistics.empty() ||
+      piece.sequence >= 0)
+    return false;
+  if (piece.fold) return IsProduct(piece) ? !Convolves(piece) : IsWindow(piece);
+  return IsSimpleMap(at);
+}
+
+// What convolutions make, and what ends them: that lies so by their own setting.
+std::set<int> Fuser::MadeByConvolutions() const {
+  std::set<int> made;
+  for (std::size_t at = 0; at < pieces_.size(); ++at) {
+    if (!known_[at].alive) continue;
+    const bool convolves = Convolves(pieces_[at]);
+    const bool ends = IsSimpleMap(at) && std::ranges::any_of(known_[at].reads, [&](int read) {
+                        return made.contains(read) && std::ranges::all_of(readers_[Id(read)], [&](std::size_t reader) {
+                                 return IsSimpleMap(reader);
+                               });
+                      });
+    if (convolves || ends) made.insert(pieces_[at].buffer);
+  }
+  return made;
+}
+
+// `all`: whatever may; else maps that read what has its channels last.
+void Fuser::TurnMaps(bool all) {
   std::set<int> turned;  // buffers
+  const std::set<int> convolved = all ? MadeByConvolutions() : std::set<int>();
   for (std::size_t m = 0; m < pieces_.size(); ++m) {
     Piece& map = pieces_[m];
     const auto last = memory_.ChannelsLast(map.buffer);
-    if (!known_[m].alive || !IsSimpleMap(m) || !known_[m].plain || !map.also.empty() || !last ||
-        memory_.IsOutput(map.buffer) || memory_.Root(map.buffer) != map.buffer ||
-        Extents(map.space) != memory_.shape(map.buffer) || !ReadsChannelsLast(m, turned))
+    if (!known_[m].alive || !map.also.empty() || !last || memory_.IsOutput(map.buffer) ||
+        memory_.Root(map.buffer) != map.buffer || Extents(map.space) != memory_.shape(map.buffer))
+      continue;
+    if (all ? !MayMakeLast(m) || convolved.contains(map.buffer)
+            : !IsSimpleMap(m) || !known_[m].plain || !ReadsChannelsLast(m, turned))
       continue;
     std::vector<std::pair<std::size_t, Piece>> changed;
     const std::vector<std::size_t> readers = Readers(map.buffer);
     for (const std::size_t reader : readers) {
-      auto one = MayReadLast(reader, map.buffer) ? ReadingLast(reader, map.buffer, *last) : std::nullopt;
+      auto one = all || MayReadLast(reader, map.buffer) ? ReadingLast(reader, map.buffer, *last) : std::nullopt;
       if (!one) break;
       changed.emplace_back(reader, std::move(*one));
     }

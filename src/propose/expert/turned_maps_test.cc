@@ -78,6 +78,48 @@ TEST(TurnedMapsTest, ASumEndsTheProductOfPixelsAndAConvolutionReadsItAsItLies) {
   }
 }
 
+// A bottleneck block of 16 bits: products of pixels, a convolution between them, what was read added behind them.
+std::string Bottleneck(const std::string& dtype) {
+  const std::string drawn =
+      fmt::format(R"("dtype": "{}", "generator": {{"kind": "uniform", "low": -1, "high": 1}})", dtype);
+  const auto convolution = [](const std::string& x, const std::string& w, int padding, const std::string& made) {
+    return fmt::format(
+        R"({{"op": "convolution", "args": {{"input": "%{0}", "weight": "%{1}", "bias": null, "stride": [1, 1],
+            "padding": [{2}, {2}], "dilation": [1, 1], "transposed": false, "output_padding": [0, 0], "groups": 1}},
+            "outputs": ["{3}"]}})",
+        x, w, padding, made);
+  };
+  return fmt::format(
+      R"({{"hone_problem": 1, "name": "n", "tensors": [
+        {{"name": "x", "shape": [2, 32, 6, 8], "role": "input", {0}}},
+        {{"name": "a", "shape": [16, 32, 1, 1], "role": "parameter", {0}}},
+        {{"name": "b", "shape": [16, 16, 3, 3], "role": "parameter", {0}}},
+        {{"name": "c", "shape": [32, 16, 1, 1], "role": "parameter", {0}}},
+        {{"name": "y", "shape": [2, 32], "dtype": "{1}", "role": "output"}}],
+      "graph": [
+        {{"op": "relu", "args": {{"self": "%x"}}, "outputs": ["r"]}}, {2},
+        {{"op": "relu", "args": {{"self": "%p"}}, "outputs": ["q"]}}, {3},
+        {{"op": "relu", "args": {{"self": "%s"}}, "outputs": ["t"]}}, {4},
+        {{"op": "add", "args": {{"self": "%u", "other": "%r"}}, "outputs": ["v"]}},
+        {{"op": "mean.dim", "args": {{"self": "%v", "dim": [2, 3]}}, "outputs": ["y"]}}]}})",
+      drawn, dtype, convolution("r", "a", 0, "p"), convolution("q", "b", 1, "s"), convolution("t", "c", 0, "u"));
+}
+
+TEST(TurnedMapsTest, AnImageOf16BitsHasItsChannelsLastThroughout) {
+  const std::string graph = Bottleneck("bf16"), last = WrittenText(graph, {.last = true});
+  // Products of pixels and columns of channels, the second with what was read as its end; the convolution reads what
+  // the first has made, and is read, as the language has it.
+  EXPECT_NE(last.find("q: bf16 = matmul(r_view, a_view) -> relu(it)"), std::string::npos) << last;
+  EXPECT_NE(last.find("strides [768, 1, 128, 16]\n"), std::string::npos) << last;
+  EXPECT_NE(last.find("t: bf16 = conv(q_view, b)"), std::string::npos) << last;
+  EXPECT_NE(last.find(" -> relu(it)\n"), std::string::npos) << last;
+  const auto got = Computed(graph, {.last = true}, "y"), want = Computed(graph, {}, "y");
+  ASSERT_EQ(got.size(), 64u);
+  ASSERT_EQ(want.size(), got.size());
+  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 0.02 * std::fabs(want[i]) + 0.02) << i;
+  EXPECT_EQ(WrittenText(Bottleneck("f32"), {.last = true}), WrittenText(Bottleneck("f32")));
+}
+
 TEST(TurnedMapsTest, WhatIsAnOutputLiesAsItDoes) {
   const std::string graph =
       GraphOfPixels(OutputOf("y", "[2, 16, 6, 7]") + ", " + OutputOf("s", "[2, 16, 6, 7]"), kDepthwise);
