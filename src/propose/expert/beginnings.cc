@@ -194,8 +194,37 @@ class Beginner {
       }
     }
     if (words.empty()) return std::nullopt;
+    GoOverChannels(one.kernels, &program, &changed);
     return CheckedAgain(std::move(program), changed, one.kernels,
                         fmt::format("{}, {}", one.words, fmt::join(words, ", ")));
+  }
+
+  // Depthwise convolutions of what others, which were changed, leave channels last: a kernel for planes would read
+  // each element from another line.
+  static void GoOverChannels(const dsl::KernelProgram& before, dsl::Program* program,
+                             std::vector<std::size_t>* changed) {
+    const auto lies_last = [&](const dsl::TermPtr& x) {
+      return std::ranges::any_of(*changed, [&](std::size_t k) {
+        const dsl::Statement& maker = program->statements[k];
+        return maker.family == "conv" && x->kind == dsl::Term::Kind::kName && x->name == maker.target;
+      });
+    };
+    std::vector<std::size_t> all = *changed;
+    for (std::size_t k = 0; k < before.kernels.size(); ++k) {
+      const dsl::Kernel& kernel = before.kernels[k];
+      dsl::Statement& statement = program->statements[k];
+      if (kernel.family->name != "conv" || kernel.way->name != "own" || !lies_last(statement.operands[0])) continue;
+      const auto settings = statement.settings;
+      statement.settings["path"] = {"channels"};
+      std::vector<std::size_t> with = all;
+      with.insert(std::ranges::lower_bound(with, k), k);
+      if (std::holds_alternative<dsl::KernelProgram>(dsl::CheckSettings(*program, with, before))) {
+        all = std::move(with);
+      } else {
+        statement.settings = settings;
+      }
+    }
+    *changed = std::move(all);
   }
 
   // Nothing if the checker refuses it.

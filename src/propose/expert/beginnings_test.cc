@@ -7,15 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "dsl/way.h"
 #include "target/shipped_model.h"
 
 namespace hone::expert {
 namespace {
 
-std::string Tensor(const std::string& name, const std::string& shape, const std::string& role) {
+std::string Tensor(const std::string& name, const std::string& shape, const std::string& role,
+                   const std::string& dtype = "f32") {
   const std::string generator = R"(, "generator": {"kind": "uniform", "low": 0, "high": 1})";
-  return R"({"name": ")" + name + R"(", "shape": )" + shape + R"(, "dtype": "f32", "role": ")" + role + "\"" +
-         (role == "output" ? "" : generator) + "}";
+  return R"({"name": ")" + name + R"(", "shape": )" + shape + R"(, "dtype": ")" + dtype + R"(", "role": ")" + role +
+         "\"" + (role == "output" ? "" : generator) + "}";
 }
 
 Graph GraphOf(const std::string& tensors, const std::string& nodes, const std::string& contract = "torch") {
@@ -60,6 +62,26 @@ TEST(BeginningsTest, ProductsInTf32AreThereBesideThoseOfF32) {
   EXPECT_EQ(dsl::ToString(beginnings.at(0).kernels.kernels.at(0).settings.at("precision")), "library_tf32");
   EXPECT_NE(dsl::ToString(beginnings.at(1).kernels.kernels.at(0).settings.at("precision")), "library_tf32");
   EXPECT_FALSE(beginnings.at(1).program.statements.at(0).settings.contains("precision"));
+}
+
+// What tensor cores leave channels last is read so by a depthwise convolution.
+TEST(BeginningsTest, DepthwiseOnesGoOverWhatLiesChannelsLast) {
+  const auto convolution = [](const std::string& x, const std::string& w, const std::string& padding,
+                              const std::string& groups, const std::string& made) {
+    return R"({"op": "convolution", "args": {"input": "%)" + x + R"(", "weight": "%)" + w +
+           R"(", "bias": null, "stride": [1, 1], "padding": [)" + padding +
+           R"(], "dilation": [1, 1], "transposed": false, "output_padding": [0, 0], "groups": )" + groups +
+           R"(}, "outputs": [")" + made + R"("]})";
+  };
+  const Graph graph = GraphOf(
+      Tensor("x", "[8, 32, 28, 28]", "input", "bf16") + ", " + Tensor("w", "[64, 32, 3, 3]", "parameter", "bf16") +
+          ", " + Tensor("d", "[64, 1, 7, 7]", "parameter", "bf16") + ", " +
+          Tensor("y", "[8, 64, 28, 28]", "output", "bf16"),
+      convolution("x", "w", "1, 1", "1", "c") + ", " + convolution("c", "d", "3, 3", "64", "y"));
+  std::vector<std::string> ways;
+  for (const Beginning& one : BeginningsIn(graph, TypicalDevice()))
+    ways.push_back(one.words + ": " + std::string(one.kernels.kernels.at(1).way->name));
+  EXPECT_EQ(ways, (std::vector<std::string>{"everything fused: own", "everything fused, channels last: channels"}));
 }
 
 }  // namespace
