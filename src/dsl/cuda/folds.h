@@ -2,8 +2,8 @@
 // row's elements are shared out to `lanes` threads:
 //
 //   rows     the innermost dimension is folded: neighbouring threads read neighbouring elements of a row, which may
-//            stay in registers from pass to pass
-//            may also lie across memory: then neighbouring ones are turned in shared memory (fold_turned.h)
+//            stay in registers from pass to pass; rows that lie across memory are turned in shared memory
+//            (fold_turned.h)
 //   columns  the innermost dimension stays: a warp reads neighbouring columns, `lanes` warps go down the rows
 //
 // and, where there are too few rows to fill the device, a split: each folded range is cut into chunks for blocks of

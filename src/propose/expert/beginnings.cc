@@ -17,6 +17,7 @@
 #include "propose/expert/pieces.h"
 #include "propose/expert/same_pieces.h"
 #include "propose/expert/turned_norms.h"
+#include "propose/expert/turned_streams.h"
 #include "propose/expert/writer.h"
 
 namespace hone::expert {
@@ -170,6 +171,11 @@ class Beginner {
     // norms that do not know (docs/measured/cuda_workloads.md).
     auto turned = together ? WithTurnedNorms(together->program, together->kernels, machine_) : std::nullopt;
     if (turned) Add(Checked(std::move(*turned), together->words + ", norms too"));
+    // Sums of images that products end with, where that moves fewer bytes.
+    const Beginning& images = together ? *together : one;
+    auto streams = WithTurnedStreams(images.program, images.kernels);
+    auto ended = streams ? Checked(std::move(*streams), images.words + ", sums as products lie") : std::nullopt;
+    if (ended && Predict(ended->kernels, machine_) < Predict(one.kernels, machine_)) Add(std::move(ended));
     Add(std::move(one));
     Add(std::move(together));
   }

@@ -3,6 +3,7 @@
 //
 //   everything fused ---- products in TF32 ---- norms between convolutions turned ---- as they are
 //   products apart        products of f32       channels last
+//                         sums that lie as products do
 //                         what comes first of products found in groups of their columns
 //   ...
 #pragma once

@@ -1,7 +1,6 @@
 #include "propose/expert/turned_norms.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -10,36 +9,10 @@
 
 #include "dsl/cuda/channels_last.h"
 #include "dsl/kernel.h"
+#include "propose/expert/named_places.h"
 
 namespace hone::expert {
 namespace {
-
-// Where a name's elements lie: in a tensor, or in what a statement has made.
-struct Place {
-  std::string base;
-  Shape shape;
-  std::vector<std::int64_t> strides;
-  std::int64_t offset = 0;
-};
-
-void VisitNames(const dsl::TermPtr& term, const std::function<void(const std::string&)>& visit) {
-  if (term->kind == dsl::Term::Kind::kName || term->kind == dsl::Term::Kind::kElement) visit(term->name);
-  for (const auto& argument : term->arguments) VisitNames(argument, visit);
-}
-dsl::TermPtr Renamed(const dsl::TermPtr& term, const std::function<std::string(const std::string&)>& name) {
-  dsl::Term changed = *term;
-  if (term->kind == dsl::Term::Kind::kName) changed.name = name(term->name);
-  for (auto& argument : changed.arguments) argument = Renamed(argument, name);
-  return std::make_shared<const dsl::Term>(std::move(changed));
-}
-std::vector<dsl::TermPtr*> TermsOf(dsl::Statement& statement) {
-  std::vector<dsl::TermPtr*> terms;
-  for (auto& operand : statement.operands) terms.push_back(&operand);
-  for (auto& let : statement.lets) terms.push_back(&let.value);
-  for (auto& link : statement.epilogue) terms.push_back(&link);
-  for (auto& one : statement.also) terms.push_back(&one.value);
-  return terms;
-}
 
 class NormTurner {
  public:
@@ -47,9 +20,7 @@ class NormTurner {
 
   std::optional<dsl::Program> Turn(const dsl::KernelProgram& checked) {
     if (checked.kernels.size() != program_.statements.size()) return std::nullopt;
-    for (const auto& buffer : checked.buffers)
-      places_[buffer.name] = {buffer.name, buffer.shape, DenseStrides(buffer.shape), 0};
-    for (const auto& view : program_.views) places_[view.name] = {view.base, view.shape, view.strides, view.offset};
+    places_ = NamedPlacesIn(program_, checked);
     bool any = false;
     for (std::size_t s = 0; s < program_.statements.size(); ++s) any |= TurnOne(s, checked.kernels[s].result);
     if (!any || !EndInLibrary()) return std::nullopt;
@@ -151,12 +122,11 @@ class NormTurner {
     if (!order) return false;
     std::map<std::string, std::string> turned;
     for (dsl::TermPtr* term : TermsOf(norm)) {
-      *term = Renamed(*term, [&](const std::string& name) {
-        const auto place = places_.find(name);
-        if (place == places_.end()) return name;  // a let
+      *term = WithNames(*term, [&](const std::string& name) -> dsl::TermPtr {
+        if (!places_.contains(name)) return nullptr;  // a let
         auto& other = turned[name];
-        if (other.empty()) other = TurnedView(name, place->second, *order, result.size());
-        return other;
+        if (other.empty()) other = AddTurnedView(program_, places_, name, *order);
+        return dsl::Name(other);
       });
     }
     for (auto& axis : norm.axes)
@@ -170,25 +140,10 @@ class NormTurner {
     return true;
   }
 
-  // A view of the same elements with its dimensions, which broadcast to so many, in another order.
-  std::string TurnedView(const std::string& name, const Place& place, const std::vector<std::size_t>& order,
-                         std::size_t rank) {
-    dsl::View view{.name = name + "_turned", .base = place.base, .shape = {}, .strides = {}, .offset = place.offset};
-    while (places_.contains(view.name)) view.name += "_";
-    const std::size_t missing = rank - place.shape.size();
-    for (const std::size_t d : order) {
-      view.shape.push_back(d < missing ? 1 : place.shape[d - missing]);
-      view.strides.push_back(d < missing ? 0 : place.strides[d - missing]);
-    }
-    places_[view.name] = {view.base, view.shape, view.strides, view.offset};
-    program_.views.push_back(view);
-    return view.name;
-  }
-
   dsl::Program program_;
   const DeviceModel& device_;
-  std::map<std::string, Place> places_;  // by name
-  std::set<std::string> images_;         // what convolutions make that turned norms go over
+  NamedPlaces places_;
+  std::set<std::string> images_;  // what convolutions make that turned norms go over
 };
 
 }  // namespace
