@@ -60,7 +60,10 @@ std::int64_t TurnedLanes(const Kernel& kernel) {
   const Loops loops(kNone, kernel);
   const auto operands = TurnedOperands(kernel, loops);
   if (operands.empty() || !TurnedFits(kernel, loops, operands, kMostLanes)) return 0;
-  return TileBytesOf(kernel, loops, operands, kMostLanes / 2) <= kTileBytes ? kMostLanes / 2 : kMostLanes;
+  // Fewer lanes leave longer pieces of memory to a block, more of them blocks for all multiprocessors.
+  constexpr std::int64_t kLanes = kMostLanes / 2;
+  const bool fills = loops.Count(false) >= kernel.device->multiprocessors * (kTurnedThreads / kLanes);
+  return fills && TileBytesOf(kernel, loops, operands, kLanes) <= kTileBytes ? kLanes : kMostLanes;
 }
 
 void FoldWriter::FindTurned() {

@@ -32,6 +32,11 @@ constexpr std::string_view kTurned[] = {
     "y = softmax(v) over [2] with {lanes: 16, pack: 8}",
 };
 
+// So many that blocks have more of them each.
+constexpr std::string_view kMany =
+    "input x: bf16[64, 96, 3136]\noutput y: bf16[64, 3136, 96]\nview v = x: [64, 3136, 96] strides "
+    "[301056, 1, 3136]\ny = softmax(v) over [2]";
+
 // Rows that are kept nowhere, that are too long for a block's memory, or of which too few lie side by side.
 constexpr std::string_view kOthers[] = {
     "input x: bf16[3, 96, 40]\noutput y: bf16[3, 40, 96]\nview v = x: [3, 40, 96] strides [3840, 1, 40]\n"
@@ -59,8 +64,10 @@ TEST_F(TurnedRowsTest, RowsThatLieAcrossAreReadAsTheyLie) {
     ExpectLaunchesWithoutSpills(std::string(text), 1);
   }
   // Of even pixels, two at a time.
-  EXPECT_NE(TextOf(Lowered(kTurned[0])).find("threadIdx.x % 16 * 2"), std::string::npos);
+  EXPECT_NE(TextOf(Lowered(kTurned[0])).find("threadIdx.x % 8 * 2"), std::string::npos);
   EXPECT_NE(TextOf(Lowered(kTurned[1])).find("threadIdx.x % 16, "), std::string::npos);
+  EXPECT_NE(TextOf(Lowered(kMany)).find("threadIdx.x % 16 * 2"), std::string::npos);
+  ExpectLaunchesWithoutSpills(std::string(kMany), 1);
 }
 
 TEST_F(TurnedRowsTest, OthersAreReadOneByOne) {
