@@ -205,6 +205,7 @@ class Splitter {
     Kernel made = MapBeside(kernel, space, copy);
     made.operands = {{.buffer = operand.buffer, .strides = std::move(strides), .offset = operand.offset}};
     made.operand_types = {dtype};
+    made.target_type = dtype;
     if (as_it_is) {
       made.epilogue = Load(0, std::vector<Expr>(space.begin(), space.end()), ScalarType::kReal);
     } else {

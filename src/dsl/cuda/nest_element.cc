@@ -14,6 +14,8 @@ namespace hone::dsl {
 
 namespace {
 
+constexpr std::int64_t kPackBytes = 16;
+
 std::string AddressText(DeviceExpr& expr, const ExprNode& load) {
   const LinearForm form = LinearOf(load.operands[0]);
   std::string text;
@@ -212,20 +214,27 @@ void WriteNeighbours(DeviceWriter& out, const Kernel& kernel, const FlatElement&
   names[along.id] = first;
   PackedLoads packs(kernel, along, count);
   packs.Write(out, element.value, names);
-  const std::string type = PackType(out, DeviceType(kernel.target_type), count);
-  out.Line(fmt::format("{} {};", type, all));
+  const std::int64_t bytes = static_cast<std::int64_t>(Bytes(kernel.target_type));
+  const std::int64_t pack = std::min(count, kPackBytes / bytes), stores = count / pack;  // a whole row is several
+  const std::string type = PackType(out, DeviceType(kernel.target_type), pack);
+  out.Line(stores == 1 ? fmt::format("{} {};", type, all) : fmt::format("{} {}[{}];", type, all, stores));
   out.Unroll();
   out.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", e, count));
   out.Line(fmt::format("const {} {} = {} + {};", out.index_type(), place, first, e));
   std::map<int, std::string> at = names;
   at[along.id] = place;
-  WriteElement(out, kernel, element, at,
-               {.made = made.empty() ? "" : fmt::format("{}[{}]", made, e),
-                .to = fmt::format("{}.at[{}]", all, e),
-                .packs = &packs,
-                .neighbour = e});
+  WriteElement(
+      out, kernel, element, at,
+      {.made = made.empty() ? "" : fmt::format("{}[{}]", made, e),
+       .to = stores == 1 ? fmt::format("{}.at[{}]", all, e) : fmt::format("{0}[{1} / {2}].at[{1} % {2}]", all, e, pack),
+       .packs = &packs,
+       .neighbour = e});
   out.Close();
-  out.Line(fmt::format("*reinterpret_cast<{}*>(&{}) = {};", type, TargetText(out, kernel, names), all));
+  const std::string to = TargetText(out, kernel, names);
+  for (std::int64_t n = 0; n < stores; ++n) {
+    out.Line(stores == 1 ? fmt::format("*reinterpret_cast<{}*>(&{}) = {};", type, to, all)
+                         : fmt::format("*reinterpret_cast<{}*>(&{} + {}) = {}[{}];", type, to, n * pack, all, n));
+  }
 }
 
 }  // namespace hone::dsl

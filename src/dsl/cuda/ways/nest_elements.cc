@@ -87,8 +87,35 @@ std::int64_t MostNeighbours(const Kernel& kernel) {
   const FlatElement element = MakeFlat(kernel, {});
   return NeighboursOf(kernel, element, element.value);
 }
+// The innermost index's extent, where places of what is read are divisions by it, as those of rows of windows side by
+// side are: a thread that makes all of a short row knows them when it is compiled. 0: it is better not.
+std::int64_t WholeRow(const Kernel& kernel) {
+  constexpr std::int64_t kMostInRow = 32, kPackBytes = 16;
+  if (kernel.attributes.contains("sequence")) return 0;
+  const FlatElement element = MakeFlat(kernel, {});
+  if (element.indices.empty()) return 0;
+  const IndexVar& along = element.indices.back();
+  std::size_t innermost = kernel.space.size() - 1;
+  while (innermost > 0 && kernel.space[innermost].extent == 1) --innermost;
+  const std::int64_t extent = along.extent, bytes = extent * static_cast<std::int64_t>(Bytes(kernel.target_type));
+  if (kernel.space[innermost].id != along.id || extent < 2 || extent > kMostInRow || bytes % kPackBytes != 0) return 0;
+  bool divides = false, plain = !LooksUp(element.value);
+  Visit(element.value, [&](const ExprNode& node) {
+    plain &= node.kind != Kind::kReduce;
+    divides |= node.kind == Kind::kBinary &&
+               (node.binary == BinaryOp::kFloorDiv || node.binary == BinaryOp::kFloorMod) &&
+               UsesIndex(node.operands[0], along.id) && node.operands[1]->kind == Kind::kConst;
+  });
+  return divides && plain ? extent : 0;
+}
 std::vector<Setting> NeighboursValues(const Kernel& kernel) {
-  const std::int64_t most = IntSetting(kernel, "results") == 1 ? MostNeighbours(kernel) : 1;
+  const bool one_result = IntSetting(kernel, "results") == 1;
+  const std::int64_t most = one_result ? MostNeighbours(kernel) : 1, row = one_result ? WholeRow(kernel) : 0;
+  constexpr std::int64_t kManyThreads = 1 << 17;
+  if (most == 1 && row > 0) {
+    const bool many = PointsOf(kernel.space) >= kManyThreads * row;
+    return many ? std::vector{Whole(row), Whole(1)} : std::vector{Whole(1), Whole(row)};
+  }
   if (most == 1) return {Whole(1)};
   // Where data say which row is read, finding that out takes longer than an element. Where nothing is folded, memory is
   // all that there is to wait for: a rotary embedding of halves is 2.8 times as fast (docs/measured/cuda_16bit.md).
@@ -100,6 +127,8 @@ std::vector<Setting> NeighboursValues(const Kernel& kernel) {
   return looks_up || !folds ? std::vector{Whole(most), Whole(1)} : std::vector{Whole(1), Whole(most)};
 }
 std::optional<std::string> CheckNeighbours(const Kernel& kernel, const Setting& value) {
+  const auto* whole = std::get_if<std::int64_t>(&value.value);
+  if (whole && *whole > 1 && IntSetting(kernel, "results") == 1 && *whole == WholeRow(kernel)) return std::nullopt;
   if (auto why = CheckRange(value, 1, 16)) return why;
   const std::int64_t pack = std::get<std::int64_t>(value.value);
   if (pack == 1) return std::nullopt;
@@ -113,8 +142,8 @@ constexpr Knob kKnobs[] = {
     kBlockThreadsKnob,
     {"results", "neighbours along the index before the innermost that a thread computes: their windows overlap",
      ResultsValues, CheckResults},
-    {"pack", "neighbours along the innermost index that a thread reads and writes as one", NeighboursValues,
-     CheckNeighbours},
+    {"pack", "neighbours along the innermost index that a thread reads and writes as one, or a short row of them",
+     NeighboursValues, CheckNeighbours},
     {"spread", "yes: all blocks share each step of a sequence and meet after it; no: a block has its part of the batch",
      SpreadValues, CheckSpread},
 };
