@@ -168,6 +168,7 @@ class TilesEnd {
     std::size_t bytes = 0;  // of a pair of each
     for (const int operand : OperandsOf({tile.kernel.epilogue})) {
       reads_ = true;
+      if (IsOneABox(operand)) one_a_box_.push_back(operand);
       if (!InPairs(operand)) continue;
       pairs_.push_back(operand);
       bytes += 2 * Bytes(tile.kernel.operand_types[At(operand)]);
@@ -192,6 +193,13 @@ class TilesEnd {
       Ask(fmt::format("box + {}", boxes_ahead_));
       if (boxes_ahead_ > 0) out_.Close();
     }
+    const std::string first = fmt::format("n0 + box * {}", kEndBoxColumns);
+    for (const int operand : one_a_box_) {
+      const std::int64_t n = text_.shape.n.extent;
+      const std::string column = n % tile_n_ != 0 ? fmt::format("min({}, {})", first, n - 1) : first;
+      out_.Line(fmt::format("const auto of_box_{} = {}[{}];", operand, text_.Name(operand),
+                            text_.Place(operand, tile_.batches, "0", column)));
+    }
     out_.Line("unsigned made[16];");
     OpenPairs("box");
     out_.Line("float pair[2];");
@@ -213,6 +221,7 @@ class TilesEnd {
     std::map<int, std::string> loaded;
     for (const int operand : pairs_)
       loaded[operand] = fmt::format("{}[box % {}][i].at[e]", Ahead(operand), boxes_ahead_ + 1);
+    for (const int operand : one_a_box_) loaded[operand] = fmt::format("of_box_{}", operand);
     out_.Line(
         fmt::format("pair[e] = static_cast<float>({});", text_.CoarseValue(tile_.batches, "m", "at_n", its, loaded)));
     out_.Close();
@@ -258,6 +267,13 @@ class TilesEnd {
     return text_.shape.n.strides[At(operand)] == 1 && text_.shape.head % 2 == 0 &&
            tile_.kernel.operands[At(operand)].offset % 2 == 0 &&
            std::all_of(strides.begin(), strides.end() - 2, [](std::int64_t stride) { return stride % 2 == 0; });
+  }
+  // Whether all of a box's elements have one number, as all columns of a head do.
+  bool IsOneABox(int operand) const {
+    const std::vector<std::int64_t>& strides = text_.shape.strides[At(operand)];
+    return text_.shape.n.strides[At(operand)] == 0 && text_.shape.m.strides[At(operand)] == 0 &&
+           !text_.shape.heads.empty() && text_.shape.head % kEndBoxColumns == 0 &&
+           std::any_of(strides.begin(), strides.end() - 2, [](std::int64_t stride) { return stride != 0; });
   }
   std::string PairType(int operand) const {
     return PackType(out_, DeviceType(tile_.kernel.operand_types[At(operand)]), 2);
@@ -333,7 +349,8 @@ class TilesEnd {
   DeviceWriter& out_;
   const MatmulText& text_;
   const std::int64_t tile_n_;
-  std::vector<int> pairs_;  // operands of the chain that are read two elements at a time
+  std::vector<int> pairs_;      // operands of the chain that are read two elements at a time
+  std::vector<int> one_a_box_;  // those of which a box reads one
   std::int64_t boxes_ahead_ = 0;
   bool reads_ = false;
 };

@@ -162,7 +162,8 @@ void Fuser::MakeProductsOnce() {
   }
 }
 
-// A product of halves of which one map alone turns pairs of columns.
+// A product of halves of which one map alone turns pairs of columns. Where several read it, which heads are turned is
+// for the writer to see (rotated_heads.h).
 void Fuser::RotateProducts() {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const Piece& product = pieces_[i];
@@ -170,6 +171,7 @@ void Fuser::RotateProducts() {
         memory_.IsOutput(product.buffer))
       continue;
     const auto readers = Readers(product.buffer);
+    pieces_[i].may_rotate = readers.size() > 1;
     if (readers.size() != 1 || !IsSimpleMap(readers[0])) continue;
     Piece& map = pieces_[readers[0]];
     if (!map.inside.empty() || !map.also.empty() || !RotatedProduct(memory_, product, map)) continue;

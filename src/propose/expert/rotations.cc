@@ -9,6 +9,7 @@
 #include "propose/expert/normalise.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
+#include "propose/expert/rotated_heads.h"
 
 namespace hone::expert {
 namespace {
@@ -33,7 +34,7 @@ class Rotation {
       : memory_(memory), product_(product), map_(map) {}
 
   // `dims`: so many of the map's last dimensions are a head's columns.
-  std::optional<Piece> Find(std::size_t dims) {
+  std::optional<RotatedPart> Find(std::size_t dims) {
     const std::vector<IndexVar> before(map_.space.begin(), map_.space.end() - static_cast<std::ptrdiff_t>(dims));
     const std::vector<IndexVar> last(map_.space.end() - static_cast<std::ptrdiff_t>(dims), map_.space.end());
     const std::int64_t columns = ElementCount(Extents(last));
@@ -44,7 +45,8 @@ class Rotation {
       for (const IndexVar& var : {pairs_.outer, pairs_.side, pairs_.inner}) {
         if (var.extent > 1) space_.push_back(var);
       }
-      if (auto made = AsProduct()) return made;
+      if (auto made = AsProduct())
+        return RotatedPart{std::move(*made), OfBothSides(first_, pairs_.distance()), space_.size() - before.size()};
     }
     return std::nullopt;
   }
@@ -206,7 +208,7 @@ class Rotation {
 
 }  // namespace
 
-std::optional<Piece> RotatedProduct(const Memory& memory, const Piece& product, const Piece& map) {
+std::optional<RotatedPart> RotatedPartOf(const Memory& memory, const Piece& product, const Piece& map) {
   if (!product.fold || !IsValue(product.fold->finish, kIt) || map.space.size() < 2) return std::nullopt;
   const auto loads = memory.Loads(map.value);
   if (std::ranges::count(loads, product.buffer, &FlatLoad::buffer) < 2) return std::nullopt;
@@ -215,6 +217,11 @@ std::optional<Piece> RotatedProduct(const Memory& memory, const Piece& product, 
     if (auto made = Rotation(memory, product, map).Find(dims)) return made;
   }
   return std::nullopt;
+}
+
+std::optional<Piece> RotatedProduct(const Memory& memory, const Piece& product, const Piece& map) {
+  auto part = RotatedPartOf(memory, product, map);
+  return part ? std::optional(std::move(part->piece)) : std::nullopt;
 }
 
 }  // namespace hone::expert

@@ -15,6 +15,7 @@
 #include "propose/expert/names.h"
 #include "propose/expert/patches.h"
 #include "propose/expert/recognise/recognise.h"
+#include "propose/expert/rotated_heads.h"
 #include "propose/expert/turn.h"
 
 namespace hone::expert {
@@ -46,12 +47,16 @@ class ProgramWriter {
         outputs_(memory.graph().problem().Outputs()),
         names_(memory) {}
 
-  std::optional<Program> Write(const std::vector<Piece>& pieces, std::string* unwritten) {
+  std::optional<Program> Write(std::vector<Piece> pieces, std::string* unwritten) {
     const Problem& problem = memory_.graph().problem();
     program_.name = Identifier(problem.name);
     for (const auto& tensor : problem.tensors)
       program_.declarations.push_back({tensor.role, tensor.name, tensor.dtype, tensor.shape, {}});
     for (std::size_t i = 0; i < pieces.size();) {
+      if (pieces[i].may_rotate && device_.kind == DeviceKind::kCuda && WriteRotatedHeads(pieces, i)) {
+        ++i;
+        continue;
+      }
       std::size_t end = i + 1;
       if (pieces[i].sequence >= 0) {
         while (end < pieces.size() && pieces[end].sequence == pieces[i].sequence) ++end;
@@ -149,6 +154,27 @@ class ProgramWriter {
     const bool written = WritePiece(piece);
     unaimed_ = -1;
     return written;
+  }
+
+  // A product that turns some of its heads itself; the maps that did are taken out of the pieces. Which heads those are
+  // its end sees by their numbers.
+  bool WriteRotatedHeads(std::vector<Piece>& pieces, std::size_t at) {
+    auto made = RotateHeads(memory_, pieces, at);
+    if (!made) return false;
+    const std::size_t views = names_.views().size();
+    Statement numbers;
+    if (auto statement = RecogniseRotatedHeads(names_, *made, numbers)) {
+      std::vector<Statement> one{Aim(std::move(*statement), pieces[at].buffer)};
+      if (const auto types = TypesOf(one)) {
+        names_.Call(pieces[at].buffer, one[0].target, ShapeOf(one[0]), (*types)[0]);
+        if (!numbers.target.empty()) program_.statements.push_back(std::move(numbers));
+        program_.statements.push_back(std::move(one[0]));
+        pieces = std::move(made->pieces);
+        return true;
+      }
+    }
+    names_.ForgetViews(views);
+    return false;
   }
 
   bool TryKinds(std::initializer_list<Form> forms, const Piece& piece) {

@@ -111,6 +111,23 @@ TEST_F(CudaRotatedTest, EveryWayCompilesWithoutSpills) {
   }
 }
 
+// Queries and keys beside values, which are not rotated.
+constexpr std::string_view kSomeHeads =
+    "input x: bf16[2, 1, 256, 96]\ninput w: bf16[576, 96]\ninput cos: bf16[256, 64]\ninput sin: bf16[256, 64]\n"
+    "output y: bf16[2, 256, 9, 64]\nview b = w: [9, 96, 64] strides [6144, 1, 96]\n"
+    "view cs = cos: [256, 1, 64] strides [64, 0, 1]\nview sn = sin: [256, 1, 64] strides [64, 0, 1]\n"
+    "input numbers: i64[9]\nview head = numbers: [9, 1] strides [1, 0]\n"
+    "y = matmul(x, b) by {heads: 1} -> select(mod(head, 2) == 0, it * cs + rotated(32) * sn, it)";
+
+// Which head a box is of is looked up once.
+TEST_F(CudaRotatedTest, SomeHeadsOfAProductMayStay) {
+  const auto built = BuiltOf(kSomeHeads);
+  ASSERT_EQ(built.launches.size(), 1u);
+  EXPECT_EQ(built.launches[0].spill_load_bytes, 0);
+  EXPECT_LE(built.launches[0].instructions.at("LDG.64"), 4);
+}
+TEST_F(RotatedOnDeviceTest, SomeHeadsOfAProductMayStay) { ExpectWhatItSays(std::string(kSomeHeads), 0x1p-7); }
+
 TEST_F(CudaRotatedTest, WhatCannotBeIsSaid) {
   const auto complaint = [&](const Case& one) {
     const auto lowered = Lowered(Text(one));
@@ -157,6 +174,7 @@ TEST_F(RotatedOnHostTest, BlocksComputeWhatTheySay) {
       continue;
     ExpectBlocksSay(Text(one), 1e-2);
   }
+  ExpectBlocksSay(kSomeHeads, 1e-2);
 }
 
 TEST_F(RotatedOnDeviceTest, EveryWayComputesWhatItSays) {

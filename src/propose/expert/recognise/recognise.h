@@ -12,6 +12,7 @@
 #include "propose/expert/names.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
+#include "propose/expert/rotated_heads.h"
 
 namespace hone::expert {
 
@@ -38,6 +39,8 @@ std::span<const Recogniser* const> AllRecognisers();  // sorted by name
 // What others are made of.
 std::optional<dsl::Statement> RecogniseMatmul(Names& names, const Piece& piece);
 std::optional<dsl::Statement> RecogniseNest(Names& names, const Piece& piece);
+// A product that turns some of its heads, whose numbers it reads, if `numbers` has a family, from what that makes.
+std::optional<dsl::Statement> RecogniseRotatedHeads(Names& names, const RotatedHeads& made, dsl::Statement& numbers);
 // Two products over the same dimensions, each a statement by `of_one`, of which the end of `last` reads `first`: the
 // statement of `last`, with the other as a let. Nothing if they do not share all operands but the second.
 using RecogniseProduct = std::function<std::optional<dsl::Statement>(Names& names, const Piece& piece)>;
