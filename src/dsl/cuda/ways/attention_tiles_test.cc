@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "dsl/testing/device_blocks.h"
 #include "dsl/testing/device_program.h"
 
 namespace hone {
@@ -144,6 +145,7 @@ std::string Of(std::string_view type, std::string_view program) {
 
 using CudaAttentionTest = testing::CudaProgramTest;
 using AttentionOnDeviceTest = testing::ProgramOnDeviceTest;
+using AttentionOnHostTest = dsl::testing::DeviceBlocksTest;
 
 TEST_F(CudaAttentionTest, EveryKindCompilesAndFitsWithoutSpills) {
   for (const auto program : kPrograms) {
@@ -156,6 +158,25 @@ TEST_F(CudaAttentionTest, EveryKindCompilesAndFitsWithoutSpills) {
       EXPECT_EQ(built.launches.at(0).spill_load_bytes, 0);
     }
   }
+}
+
+// Of few items, which are known before. Windows to either side and to both, beside a causal one, of unequal tiles; rows
+// and keys are left over; some tiles are seen whole, some rows see nothing; lengths by the number that hides.
+TEST_F(AttentionOnHostTest, WindowsShowWhatTheySay) {
+  const auto expect = [&](int rows, int keys, std::string_view by, std::string_view with, std::string_view score) {
+    ExpectBlocksSay(fmt::format("input q: bf16[2, {0}, 16]\ninput k: bf16[2, {1}, 16]\ninput v: bf16[2, {1}, 16]\n"
+                                "input l: i64[2, 1, 1]\noutput y: f32[2, {0}, 16]\n"
+                                "y = attention(q, k, v) by {{{2}}} with {{path: tiles, {3}}} let score = {4}",
+                                rows, keys, by, with, score),
+                    0x1p-7);
+  };
+  expect(150, 150, "safe: 1", "tile: 64x16", "select(abs(query() - key()) <= 40, it * 0.25, -inf)");
+  expect(150, 170, "safe: 1", "tile: 128x32", "it + select(and(query() - key() < 60, key() - query() < 9), 0, -inf)");
+  expect(150, 150, "causal: 1, safe: 1", "tile: 128x16", "select(query() - key() < 90, it, -inf)");
+  expect(150, 90, "safe: 1", "tile: 64x32", "select(abs(query() - key()) < 3, it, -inf)");
+  expect(70, 150, "safe: 1", "tile: 64x48", "select(max(key() - l, 30 - key() - query()) <= 0, it, -inf)");
+  expect(70, 150, "safe: 1", "tile: 64x48", "select(key() < (l - 3) * 20, it, -1e38)");
+  expect(150, 150, "softmax: 0", "tile: 64x32", "select(abs(query() - key()) > 50, 0, it * 0.05)");
 }
 
 TEST_F(CudaAttentionTest, MasksAreReadAheadInPairsWhereTheyLieSoAndRegistersHoldThem) {
