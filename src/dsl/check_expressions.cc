@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <memory>
 
@@ -13,8 +12,6 @@
 
 namespace hone::dsl {
 namespace {
-
-constexpr int kFarthestColumn = 128;  // of a pair: the widest tile has both
 
 // The operand's number in the kernel: each is held once.
 int AddOperand(Kernel& kernel, KernelOperand operand) {
@@ -187,10 +184,12 @@ Expr Checker::ConvertRotation(const Term& term, const Place& place) {
   const bool number = term.arguments.size() == 1 && term.arguments[0]->kind == Term::Kind::kNumber;
   const double distance = number ? term.arguments[0]->number : 0;
   const std::int64_t columns = ColumnsOfRow(*place.kernel);
-  if (!(distance >= 1) || distance > kFarthestColumn || !std::has_single_bit(static_cast<unsigned>(distance)) ||
-      distance != std::trunc(distance))
-    return fail(fmt::format("'{}' takes how far apart the columns of a pair are, a power of two up to {}: try {}(64)",
-                            term.name, kFarthestColumn, term.name));
+  if (!(distance >= 1 && distance < 1e3) || distance != std::trunc(distance) ||
+      !RotatesBy(static_cast<std::int64_t>(distance)))
+    return fail(fmt::format(
+        "'{0}' takes how far apart the columns of a pair are, a power of two up to 128, or 24, 48 or 96: try "
+        "{0}(64)",
+        term.name));
   const int apart = static_cast<int>(distance);
   if (columns % (2 * apart) != 0)
     return fail(

@@ -99,12 +99,21 @@ std::optional<std::string> WhyNoTensorCores(const Kernel& kernel) {
   return std::nullopt;
 }
 
+namespace {
+// Of a tile that has whole pairs, which take so many.
+std::int64_t FewestColumns(std::int64_t pairs) {
+  std::int64_t columns = 64;
+  while (columns % pairs != 0 && columns < 256) columns += 64;
+  return columns;
+}
+}  // namespace
+
 std::optional<std::string> WhyNoRotation(const Kernel& kernel, TensorPrecision precision) {
   const int distance = RotationOf(kernel);
   if (distance == 0) return std::nullopt;
   if (MatmulShape::WithHeads(kernel).row % (2 * distance) != 0)
     return "the columns of a pair are of batches that are multiplied by themselves";
-  if (ScalesOperands(kernel, precision) && 2 * distance > MostPromotedColumns(precision, 64))
+  if (ScalesOperands(kernel, precision) && FewestColumns(2 * distance) > MostPromotedColumns(precision, 64))
     return fmt::format(
         "columns {} apart are in no tile whose sums are promoted, as operands that are no halves want it", distance);
   return std::nullopt;
@@ -241,7 +250,7 @@ std::optional<std::string> CheckTensorTile(const Kernel& kernel, const Setting& 
                        ProductsAtATime(kernel) > 1 ? 64 : 128);
   if (columns % ColumnsOfPairs(kernel) != 0)
     return fmt::format("pairs of columns are rotated in every {}, which a tile has as a whole; try 128x{}",
-                       ColumnsOfPairs(kernel), std::max<std::int64_t>(ColumnsOfPairs(kernel), 64));
+                       ColumnsOfPairs(kernel), FewestColumns(ColumnsOfPairs(kernel)));
   return std::nullopt;
 }
 

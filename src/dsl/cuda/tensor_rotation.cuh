@@ -8,6 +8,7 @@ __device__ __forceinline__ float Rotated(const float (&sums)[COUNT], int at, int
     const float other = __shfl_xor_sync(0xffffffffu, sums[at], DISTANCE / 2);
     return thread & DISTANCE / 2 ? other : -other;
   } else {
-    return at & DISTANCE / 2 ? sums[at ^ DISTANCE / 2] : -sums[at ^ DISTANCE / 2];
+    constexpr int kApart = DISTANCE / 2;
+    return at % DISTANCE < kApart ? -sums[at + kApart] : sums[at - kApart];
   }
 }

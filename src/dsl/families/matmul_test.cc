@@ -88,8 +88,8 @@ TEST(MatmulTest, PairsOfColumnsAreRotatedOnDevicesAlone) {
   };
   EXPECT_NE(complaint("it + rotated(64)").find("it has no two columns of a pair at hand"), std::string::npos);
   const std::string far =
-      "'rotated' takes how far apart the columns of a pair are, a power of two up to 128: try "
-      "rotated(64)";
+      "'rotated' takes how far apart the columns of a pair are, a power of two up to 128, or 24, 48 or 96: "
+      "try rotated(64)";
   for (const char* chain : {"rotated(0)", "rotated(3)", "rotated(256)", "rotated(it)", "rotated()", "rotated(1.5)"})
     EXPECT_EQ(complaint(chain), far) << chain;
   EXPECT_EQ(complaint("rotated(64) + rotated(32)"),

@@ -83,6 +83,12 @@ std::string Remainder(const std::string& j, std::int64_t of);
 std::int64_t ColumnsOfRow(const Kernel& kernel);
 // How far apart the columns are that the chain rotates pairs of (RotatedValue), 0 if it does not; and why it cannot.
 int RotationOf(const Kernel& kernel);
+// Whether pairs of columns that are so far apart can be rotated: a tile of the tensor cores has both of them, and they
+// are a thread's, or threads' that are powers of two apart.
+constexpr bool RotatesBy(std::int64_t distance) {
+  const bool power = distance > 0 && (distance & (distance - 1)) == 0;
+  return power ? distance <= 128 : distance == 24 || distance == 48 || distance == 96;
+}
 std::optional<std::string> CheckRotation(const Kernel& kernel);
 
 // Of a let, which is another B (Family::let_dims).

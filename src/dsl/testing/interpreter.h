@@ -301,11 +301,12 @@ class Interpreter {
               left /= var.extent;
             }
           };
-          go_to(own ^ distance);
+          const bool second = own % (2 * distance) >= distance;
+          go_to(second ? own - distance : own + distance);
           const double other = product(kernel.inputs[1]);
           go_to(own);
           lets.resize(static_cast<std::size_t>(distance) + 1);
-          lets.back() = (own & distance) != 0 ? other : -other;
+          lets.back() = second ? other : -other;
         }
       } else if (family == "scaled_matmul") {
         Kernel over_k = kernel;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dsl/family.h"
+#include "dsl/shape/matmul_shape.h"
 #include "propose/expert/normalise.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
@@ -39,7 +40,8 @@ class Rotation {
     const std::vector<IndexVar> last(map_.space.end() - static_cast<std::ptrdiff_t>(dims), map_.space.end());
     const std::int64_t columns = ElementCount(Extents(last));
     if (columns > kLongestRow) return std::nullopt;
-    for (std::int64_t distance = 1; distance <= kFarthest && columns % (2 * distance) == 0; distance *= 2) {
+    for (std::int64_t distance = 1; distance <= kFarthest; ++distance) {
+      if (!dsl::RotatesBy(distance) || columns % (2 * distance) != 0) continue;
       pairs_ = {NewIndex(columns / (2 * distance)), NewIndex(2), NewIndex(distance)};
       space_ = before;
       for (const IndexVar& var : {pairs_.outer, pairs_.side, pairs_.inner}) {

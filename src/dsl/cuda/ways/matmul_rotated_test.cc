@@ -87,6 +87,10 @@ constexpr Case kCases[] = {
     {2, 72, 16, 2, 256, 128, Heads::kApart, "tile: 128x256, turns: yes, end: tiles"},
     {2, 72, 16, 5, 16, 8, Heads::kSideBySide, "tile: 128x64, end: tiles"},
     {2, 72, 16, 5, 16, 8, Heads::kApart, "tile: 128x64, end: lines"},
+    {2, 72, 16, 3, 96, 48, Heads::kSideBySide, "tile: 128x192, end: tiles"},
+    {2, 72, 16, 4, 96, 48, Heads::kSideBySide, ""},
+    {2, 72, 16, 3, 96, 48, Heads::kApart, "tile: 64x192, end: lines"},
+    {2, 72, 16, 4, 48, 24, Heads::kApart, "end: lines"},
     {2, 72, 16, 3, 128, 64, Heads::kApart, "precision: f16", "f32"},
     {2, 72, 16, 3, 128, 64, Heads::kApart, "precision: f32x3", "f32"},
 };
@@ -138,8 +142,11 @@ TEST_F(CudaRotatedTest, WhatCannotBeIsSaid) {
     return Case{2, 512, 512, 4, columns, distance, Heads::kApart, settings};
   };
   EXPECT_EQ(complaint(with(64, "")), "taken");
-  EXPECT_EQ(complaint(with(48, "")),
-            "'rotated' takes how far apart the columns of a pair are, a power of two up to 128: try rotated(64)");
+  EXPECT_EQ(complaint(with(40, "")),
+            "'rotated' takes how far apart the columns of a pair are, a power of two up to 128, or 24, 48 or 96: try "
+            "rotated(64)");
+  EXPECT_EQ(complaint(with(48, "tile: 128x256", 96)),
+            "'tile' 128x256: pairs of columns are rotated in every 96, which a tile has as a whole; try 128x192");
   EXPECT_EQ(
       complaint(with(128, "")),
       "'rotated(128)' rotates pairs in every 256 columns, of which 128 are no multiple: make heads of 256 columns "
