@@ -29,7 +29,6 @@ struct Cut {
   std::string_view words;
 };
 constexpr Cut kCuts[] = {
-    {{.turned = true}, "everything fused, maps as what they read lies"},
     {{.last = true}, "everything fused, images with their channels last"},
     {{}, "everything fused"},
     {{.rounded = true}, "everything fused, operands of products rounded first"},
@@ -51,10 +50,9 @@ class Beginner {
     std::vector<std::vector<Piece>> known;  // of the cuts so far
     for (const Cut& cut : kCuts) {
       if (cut.fusion.weights && !HasWeights()) continue;
-      const bool turned = cut.fusion.turned || cut.fusion.last;
-      if (turned && machine_.kind != DeviceKind::kCuda) continue;
+      if (cut.fusion.last && machine_.kind != DeviceKind::kCuda) continue;
       auto fused = Fuse(memory_, pieces, cut.fusion);
-      if (turned && SamePieces(Fuse(memory_, pieces, {}), fused)) continue;
+      if (cut.fusion.last && SamePieces(Fuse(memory_, pieces, {}), fused)) continue;
       if (std::ranges::any_of(known, [&](const auto& other) { return SamePieces(other, fused); })) continue;
       Write(fused, cut);
       known.push_back(std::move(fused));

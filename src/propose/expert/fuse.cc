@@ -31,7 +31,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   InlineViews();
   SplitBatches();
   InlineViews();  // what could not be read through another view can be now that this one is gone
-  if (fusion.turned || fusion.last) TurnMaps(fusion.last);
+  if (fusion.last) LayImagesLast();
   if (fusion.products) MakeProductsOnce();
   if (fusion.maps) SplitKeyedFolds();
   if (fusion.epilogues) FuseScans();

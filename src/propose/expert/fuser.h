@@ -59,14 +59,12 @@ class Fuser {
   bool EndsItsMaker(std::size_t map_at) const;
   bool TurnsTable(std::size_t map_at, std::size_t reader_at) const;
   void SplitBatches();
-  bool ReadsChannelsLast(std::size_t map, const std::set<int>& turned) const;
-  bool MayReadLast(std::size_t reader, int buffer) const;
   std::optional<std::vector<Expr>> IndicesIn(int buffer, const ExprNode& load) const;
   std::optional<Piece> ReadingLast(std::size_t reader, int buffer, int last) const;
   bool Convolves(const Piece& piece) const;
-  bool MayMakeLast(std::size_t at) const;
   std::set<int> MadeByConvolutions() const;
-  void TurnMaps(bool all);
+  bool MayMakeLast(std::size_t at) const;
+  void LayImagesLast();
   void CutKeyedFolds();
   void SplitKeyedFolds();
   void InlineMaps();

@@ -10,7 +10,7 @@
 //   fuse_attention.cc  two products and the softmax between them
 //   fuse_results.cc  maps that read the same as one, and beside norms   made_again.cc  what several kernels read
 //   orders.cc    maps of elements in order   sums.cc  sums over the columns of products
-//   turned_maps.cc  maps that lie as what they read
+//   images_last.cc  images whose channels lie last
 //   batches.cc   batches of products, and rows of other readers, in dimensions of maps
 //   weights.cc   products of few rows with numbers of few bits
 //   scales.cc    scales of reals of 8 bits go behind their products, those of blocks of K into them
@@ -90,7 +90,6 @@ struct Fusion {
   bool weights = false;   // what makes reals of numbers of few bits into products of few rows, and scales of blocks
                           // into products of such numbers; what the graph itself makes in 8 bits stays so
   bool rounded = false;   // maps that round to 16 bits what products read stay, so that those are products of 16 bits
-  bool turned = false;    // maps lie as what they read does
   bool last = false;      // images of 16 bits have their channels last, whatever makes them
   bool parts = false;     // rows that scores of attention multiply stay in the two parts that they are put together of
   bool operator==(const Fusion&) const = default;

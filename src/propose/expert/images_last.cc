@@ -1,0 +1,123 @@
+// Images whose channels lie last, whatever makes them: products of pixels, pools, maps. A piece writes in the order of
+// its space, so that its channels go behind, and its readers find its elements where they are then. A product is
+// [pixels, channels] so, and nothing is turned between it and a convolution on the tensor cores, which reads and makes
+// channels last by its own setting, and what ends it with it.
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "propose/expert/fuser.h"
+#include "propose/expert/unflatten.h"
+
+namespace hone::expert {
+namespace {
+
+std::vector<IndexVar> VarsIn(const ExprNode& load) {
+  std::vector<IndexVar> vars;
+  for (const auto& index : load.operands) {
+    for (const auto& var : VarsOf(index)) {
+      if (std::ranges::none_of(vars, [&](const IndexVar& other) { return other.id == var.id; })) vars.push_back(var);
+    }
+  }
+  return vars;
+}
+
+}  // namespace
+
+// The indices of a load in the buffer's dimensions, whether it is written in them, and may leave them, or elsewise.
+std::optional<std::vector<Expr>> Fuser::IndicesIn(int buffer, const ExprNode& load) const {
+  if (load.buffer == buffer && load.operands.size() == memory_.shape(buffer).size()) return load.operands;
+  const std::vector<IndexVar> vars = VarsIn(load);
+  const auto position = memory_.Position(load);
+  const auto at = position ? Unflatten(*position, vars, memory_.shape(buffer)) : std::nullopt;
+  if (!at) return std::nullopt;
+  std::vector<Expr> indices;
+  for (const Affine& index : *at) indices.push_back(ToExpr(index, vars));
+  return indices;
+}
+
+// The reader with channels last where it reads the buffer; nothing if that needs a division.
+std::optional<Piece> Fuser::ReadingLast(std::size_t reader, int buffer, int last) const {
+  Piece changed = pieces_[reader];
+  bool all = true;
+  EachExpr(changed, [&](Expr& expr) {
+    expr = ReplaceLoads(expr, [&](const ExprNode& load) -> Expr {
+      if (memory_.Root(load.buffer) != buffer) return {};
+      auto indices = IndicesIn(buffer, load);
+      if (!indices) {
+        all = false;
+        return {};
+      }
+      std::rotate(indices->begin() + 1, indices->begin() + 2, indices->end());
+      return Load(last, std::move(*indices), load.type);
+    });
+  });
+  return all ? std::optional(std::move(changed)) : std::nullopt;
+}
+
+// Whether a product goes over places of an image: a window's, or pixels some of which it skips, which are no rows.
+bool Fuser::Convolves(const Piece& piece) const {
+  if (!IsProduct(piece)) return false;
+  if (IsWindow(piece)) return true;
+  const std::size_t rank = piece.space.size();
+  if (rank < 4) return false;
+  return std::ranges::any_of(memory_.Loads(piece.fold->body), [&](const FlatLoad& load) {
+    if (!load.position) return true;
+    const auto step = [&](std::size_t d) { return load.position->of(piece.space[d]); };
+    bool skips = false;
+    for (std::size_t d = 2; d + 1 < rank; ++d) skips |= step(d) != step(d + 1) * piece.space[d + 1].extent;
+    return step(rank - 1) != 0 && skips;
+  });
+}
+
+// What convolutions make, and what ends them.
+std::set<int> Fuser::MadeByConvolutions() const {
+  std::set<int> made;
+  for (std::size_t at = 0; at < pieces_.size(); ++at) {
+    if (!known_[at].alive) continue;
+    const bool ends = IsSimpleMap(at) && std::ranges::any_of(known_[at].reads, [&](int read) {
+                        return made.contains(read) && std::ranges::all_of(readers_[Id(read)], [&](std::size_t reader) {
+                                 return IsSimpleMap(reader);
+                               });
+                      });
+    if (Convolves(pieces_[at]) || ends) made.insert(pieces_[at].buffer);
+  }
+  return made;
+}
+
+// Whether a piece may make an image of 16 bits with its channels last.
+bool Fuser::MayMakeLast(std::size_t at) const {
+  const Piece& piece = pieces_[at];
+  if (!known_[at].alive || memory_.shape(piece.buffer).size() < 4 || !IsHalf(HeldAs(piece.buffer)) ||
+      !piece.statistics.empty() || !piece.also.empty() || piece.sequence >= 0 || memory_.IsOutput(piece.buffer) ||
+      memory_.Root(piece.buffer) != piece.buffer || Extents(piece.space) != memory_.shape(piece.buffer))
+    return false;
+  return piece.fold ? IsProduct(piece) || IsWindow(piece) : IsSimpleMap(at);
+}
+
+void Fuser::LayImagesLast() {
+  const std::set<int> convolved = MadeByConvolutions();
+  for (std::size_t at = 0; at < pieces_.size(); ++at) {
+    Piece& piece = pieces_[at];
+    const auto last = memory_.ChannelsLast(piece.buffer);
+    if (!last || !MayMakeLast(at) || convolved.contains(piece.buffer)) continue;
+    std::vector<std::pair<std::size_t, Piece>> changed;
+    const std::vector<std::size_t> readers = Readers(piece.buffer);
+    for (const std::size_t reader : readers) {
+      auto one = ReadingLast(reader, piece.buffer, *last);
+      if (!one) break;
+      changed.emplace_back(reader, std::move(*one));
+    }
+    if (changed.size() < readers.size()) continue;
+    std::rotate(piece.space.begin() + 1, piece.space.begin() + 2, piece.space.end());
+    Learn(at);
+    for (auto& [reader, one] : changed) {
+      pieces_[reader] = std::move(one);
+      Learn(reader);
+    }
+  }
+}
+
+}  // namespace hone::expert
