@@ -16,6 +16,7 @@
 #include "propose/expert/patches.h"
 #include "propose/expert/recognise/recognise.h"
 #include "propose/expert/rotated_heads.h"
+#include "propose/expert/scaled_ends.h"
 #include "propose/expert/turn.h"
 
 namespace hone::expert {
@@ -73,7 +74,10 @@ class ProgramWriter {
     }
     program_.views = names_.views();
     DropUnread();
-    if (device_.kind == DeviceKind::kCuda) LayOutForReaders(program_, device_);
+    if (device_.kind == DeviceKind::kCuda) {
+      ScaleEnds(program_);
+      LayOutForReaders(program_, device_);
+    }
     return std::move(program_);
   }
 
