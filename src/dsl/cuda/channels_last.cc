@@ -83,6 +83,57 @@ std::optional<Walk> Turned(const Planes& planes, const std::vector<std::int64_t>
   return walk;
 }
 
+// The fold over images and their channels apart, where it goes over both as one dimension, as a mean of each plane may;
+// nothing if it does not, or counts with that dimension.
+std::optional<Kernel> WithChannelsApart(const Kernel& kernel, int made, const Planes& planes) {
+  if (kernel.family->name != "reduce") return std::nullopt;
+  const auto both = [&](std::size_t d) {
+    const bool planes_of_all = std::any_of(kernel.operands.begin(), kernel.operands.end(), [&](const auto& operand) {
+      return operand.buffer == made && operand.strides[d] == planes.pixels;
+    });
+    return planes_of_all && kernel.space[d].extent == planes.batch * planes.channels;
+  };
+  std::size_t d = 0;
+  while (d < kernel.space.size() && !both(d)) ++d;
+  const std::vector<int> kept = ResultDims(kernel);
+  const auto at = std::find(kept.begin(), kept.end(), static_cast<int>(d));
+  if (planes.batch == 1 || planes.channels == 1 || at == kept.end()) return std::nullopt;
+  const auto place = static_cast<std::ptrdiff_t>(d);
+  const IndexVar whole = kernel.space[d], batch = NewIndex(planes.batch), channel = NewIndex(planes.channels);
+  Kernel apart = kernel;
+  apart.space[d] = batch;
+  apart.space.insert(apart.space.begin() + place + 1, channel);
+  for (int& axis : apart.axes) axis += axis > static_cast<int>(d) ? 1 : 0;
+  for (KernelOperand& operand : apart.operands) {
+    operand.strides.insert(operand.strides.begin() + place, operand.strides[d] * planes.channels);
+  }
+  const auto row = at - kept.begin();
+  apart.result[static_cast<std::size_t>(row)] = planes.batch;
+  apart.result.insert(apart.result.begin() + row + 1, planes.channels);
+  bool counts = false;
+  const auto change = [&](Expr& expr) {
+    if (!expr) return;
+    expr = ReplaceLoads(expr, [&](const ExprNode& load) {
+      std::vector<Expr> indices;
+      for (const Expr& index : load.operands) {
+        const bool is = index->kind == Expr::Kind::kIndex && index->index.id == whole.id;
+        indices.push_back(is ? Expr(batch) : index);
+        if (is) indices.emplace_back(channel);
+      }
+      return Load(load.buffer, std::move(indices), load.type);
+    });
+    Visit(expr, [&](const ExprNode& node) { counts |= node.kind == Expr::Kind::kIndex && node.index.id == whole.id; });
+  };
+  for (Expr& input : apart.inputs) change(input);
+  for (KernelLet& let : apart.lets) {
+    change(let.body);
+    change(let.finish);
+  }
+  change(apart.epilogue);
+  for (KernelAlso& also : apart.also) change(also.value);
+  return counts ? std::nullopt : std::optional(std::move(apart));
+}
+
 class Splitter {
  public:
   explicit Splitter(KernelProgram program) : program_(std::move(program)) {}
@@ -113,23 +164,33 @@ class Splitter {
     const Planes planes = PlanesOf(program_.kernels[k].result);
     std::vector<Kernel> changed = program_.kernels;
     for (Kernel& reader : changed) {
-      bool reads = false;
-      for (KernelOperand& operand : reader.operands) {
-        if (operand.buffer != made) continue;
-        reads = true;
-        std::vector<std::int64_t> extents = operand.extents;
-        if (extents.empty()) {
-          for (const auto& index : reader.space) extents.push_back(index.extent);
-        }
-        auto walk = Turned(planes, operand.strides, extents, operand.offset);
-        if (!walk) return;
-        operand.strides = std::move(walk->strides);
-        operand.offset = walk->offset;
-      }
-      if (reads && !MadeLegal(reader)) return;
+      if (std::none_of(reader.operands.begin(), reader.operands.end(),
+                       [&](const KernelOperand& operand) { return operand.buffer == made; }))
+        continue;
+      auto last = ReadingLast(reader, made, planes);
+      if (const auto apart = last ? std::nullopt : WithChannelsApart(reader, made, planes))
+        last = ReadingLast(*apart, made, planes);
+      if (!last || !MadeLegal(*last)) return;
+      reader = std::move(*last);
     }
     program_.kernels = std::move(changed);
     stays_.push_back(made);
+  }
+
+  // The reader with the steps of what lies channels last; nothing if some go along two of its dimensions at once.
+  static std::optional<Kernel> ReadingLast(Kernel reader, int made, const Planes& planes) {
+    for (KernelOperand& operand : reader.operands) {
+      if (operand.buffer != made) continue;
+      std::vector<std::int64_t> extents = operand.extents;
+      if (extents.empty()) {
+        for (const auto& index : reader.space) extents.push_back(index.extent);
+      }
+      auto walk = Turned(planes, operand.strides, extents, operand.offset);
+      if (!walk) return std::nullopt;
+      operand.strides = std::move(walk->strides);
+      operand.offset = walk->offset;
+    }
+    return reader;
   }
 
   // Whether it can be made as it reads now. What it was set to for how its operands lay is left to the default.

@@ -36,6 +36,14 @@ constexpr std::string_view kLastPrograms[] = {
     "y = conv(x, w) by {padding: 1, groups: 130} with {path: channels}",
 };
 
+// A mean of each plane, as squeeze and excitation has one, and what reads it beside the image: both read what stays.
+constexpr std::string_view kMeans =
+    "input t: f32[2, 63, 34]\nparam w: f32[34, 1, 3, 3]\noutput m: f32[68]\noutput z: f32[2, 63, 34]\n"
+    "view x = t: [2, 34, 9, 7] strides [2142, 1, 238, 34]\n"
+    "y: f32 = conv(x, w) by {padding: 1, groups: 34} with {path: channels}\n"
+    "view p = y: [68, 63] strides [63, 1]\nm = reduce sum(p) over [1] -> it / 63\n"
+    "view q = y: [2, 63, 34] strides [2142, 1, 63]\nz = map(q * 2)";
+
 using CudaChannelsTest = testing::CudaProgramTest;
 using ChannelsBlocksTest = dsl::testing::DeviceBlocksTest;
 using ChannelsOnDeviceTest = testing::ProgramOnDeviceTest;
@@ -80,11 +88,21 @@ TEST_F(CudaChannelsTest, WhatItCannotDoIsRefusedInALine) {
             std::string::npos);
 }
 
+TEST_F(CudaChannelsTest, AMeanOfEachPlaneReadsThemWhereTheyLie) {
+  const auto built = BuiltOf(kMeans);
+  std::string names;
+  for (const auto& launch : built.launches) names += launch.name + " ";
+  EXPECT_EQ(names.find("turn"), std::string::npos) << names;
+  EXPECT_EQ(names.find("last"), std::string::npos) << names;
+}
+
 TEST_F(ChannelsBlocksTest, TheyComputeWhatTheProgramSays) {
+  ExpectBlocksSay(kMeans, 1e-5);
   for (const auto text : kLastPrograms) ExpectBlocksSay(text, 1e-2);
 }
 
 TEST_F(ChannelsOnDeviceTest, ItComputesWhatItsProgramSays) {
+  ExpectWhatItSays(kMeans, 1e-5);
   for (const auto text : kLastPrograms) ExpectWhatItSays(text, 1e-2);
 }
 
