@@ -91,8 +91,9 @@ Command CompileCommand(const ModuleCompiler& compiler, const std::string& includ
     const auto sandbox = BubblewrapArgv(options);
     command.argv.insert(command.argv.end(), sandbox.begin(), sandbox.end());
   } else {
-    command.environment = InheritedEnvironment();
-    command.environment.emplace_back("LC_ALL=C");
+    command.environment = {"LC_ALL=C"};  // the first of a name counts
+    const auto inherited = InheritedEnvironment();
+    command.environment.insert(command.environment.end(), inherited.begin(), inherited.end());
     command.directory = build;
   }
   command.argv.push_back(compiler.path);

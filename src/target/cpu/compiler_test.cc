@@ -129,6 +129,23 @@ TEST_F(CompilerTest, WhatDoesNotCompileIsRememberedWithItsErrors) {
   EXPECT_EQ(Count(), 0);
 }
 
+// What a compiler says is read by rules and kept for others: it does not go by who asks.
+TEST_F(CompilerTest, ItSpeaksPlainEnglishWhateverTheLocaleIs) {
+  const char* before = std::getenv("LC_ALL");
+  const std::string kept = before ? before : "";
+  setenv("LC_ALL", "C.UTF-8", 1);
+  for (const bool trusted : {true, false}) {
+    const auto compiled = Compile({.source = "int f() { return 1 }\n", .trusted = trusted});
+    ASSERT_FALSE(compiled.errors.empty());
+    EXPECT_NE(compiled.errors[0].message.find("';'"), std::string::npos) << compiled.errors[0].message;
+  }
+  if (before) {
+    setenv("LC_ALL", kept.c_str(), 1);
+  } else {
+    unsetenv("LC_ALL");
+  }
+}
+
 TEST_F(CompilerTest, SymbolThatIsNowhereIsFoundAtCompileTime) {
   const auto compiled =
       Compile({.source = "void nowhere(); __attribute__((visibility(\"default\"))) void f() { nowhere(); }"});
