@@ -47,12 +47,13 @@ class Beginner {
 
   std::vector<Beginning> Make(std::vector<std::string>* missing) {
     const auto pieces = PiecesOf(memory_);
+    const std::vector<Piece> whole = Fuse(memory_, pieces, {});
     std::vector<std::vector<Piece>> known;  // of the cuts so far
     for (const Cut& cut : kCuts) {
       if (cut.fusion.weights && !HasWeights()) continue;
       if (cut.fusion.last && machine_.kind != DeviceKind::kCuda) continue;
-      auto fused = Fuse(memory_, pieces, cut.fusion);
-      if (cut.fusion.last && SamePieces(Fuse(memory_, pieces, {}), fused)) continue;
+      auto fused = cut.fusion == Fusion{} ? whole : Fuse(memory_, pieces, cut.fusion);
+      if (cut.fusion.last && SamePieces(whole, fused)) continue;
       if (std::ranges::any_of(known, [&](const auto& other) { return SamePieces(other, fused); })) continue;
       Write(fused, cut);
       known.push_back(std::move(fused));

@@ -9,23 +9,10 @@
 #include <vector>
 
 #include "propose/expert/fuser.h"
+#include "propose/expert/rewrite.h"
 #include "propose/expert/unflatten.h"
 
 namespace hone::expert {
-namespace {
-
-std::vector<IndexVar> VarsIn(const ExprNode& load) {
-  std::vector<IndexVar> vars;
-  for (const auto& index : load.operands) {
-    for (const auto& var : VarsOf(index)) {
-      if (std::ranges::none_of(vars, [&](const IndexVar& other) { return other.id == var.id; })) vars.push_back(var);
-    }
-  }
-  return vars;
-}
-
-}  // namespace
-
 // The indices of a load in the buffer's dimensions, whether it is written in them, and may leave them, or elsewise.
 std::optional<std::vector<Expr>> Fuser::IndicesIn(int buffer, const ExprNode& load) const {
   if (load.buffer == buffer && load.operands.size() == memory_.shape(buffer).size()) return load.operands;

@@ -14,6 +14,7 @@
 
 #include "dsl/kernel.h"
 #include "dsl/views.h"
+#include "propose/expert/named_places.h"
 
 namespace hone::expert {
 namespace {
@@ -27,32 +28,20 @@ constexpr double kSector = 32;  // bytes that a device's memory gives at least
 
 // --- Terms ---
 
-void EachTerm(Statement& statement, const std::function<void(TermPtr&)>& see) {
-  for (auto& operand : statement.operands) see(operand);
-  for (auto& let : statement.lets) see(let.value);
-  for (auto& link : statement.epilogue) see(link);
-  for (auto& one : statement.also) see(one.value);
-}
-
-void EachRead(const TermPtr& term, const std::function<void(const Term&)>& see) {
-  if (term->kind == Term::Kind::kName || term->kind == Term::Kind::kElement) see(*term);
-  for (const auto& argument : term->arguments) EachRead(argument, see);
-}
-
 bool Mentions(const TermPtr& term, const std::string& name) {
   bool found = false;
-  EachRead(term, [&](const Term& read) { found |= read.name == name; });
+  VisitReads(term, [&](const Term& read) { found |= read.name == name; });
   return found;
 }
 
-// With other names for what is read.
-TermPtr Renamed(const TermPtr& term, const std::map<std::string, std::string>& names) {
-  Term changed = *term;
-  if (term->kind == Term::Kind::kName || term->kind == Term::Kind::kElement) {
-    if (const auto name = names.find(term->name); name != names.end()) changed.name = name->second;
+// With other names for what it reads.
+void Rename(Statement& statement, const std::map<std::string, std::string>& names) {
+  for (TermPtr* term : TermsOf(statement)) {
+    *term = WithNames(*term, [&](const std::string& name) {
+      const auto other = names.find(name);
+      return other == names.end() ? TermPtr() : dsl::Name(other->second);
+    });
   }
-  for (auto& argument : changed.arguments) argument = Renamed(argument, names);
-  return std::make_shared<const Term>(std::move(changed));
 }
 
 bool ReadsBeside(const Statement& statement) { return statement.family == "attention" || statement.family == "matmul"; }
@@ -60,7 +49,7 @@ bool ReadsBeside(const Statement& statement) { return statement.family == "atten
 // What a statement's scores are made of, or its products are ended with.
 std::set<std::string> ReadBeside(const Statement& statement) {
   std::set<std::string> read;
-  const auto add = [&](const TermPtr& term) { EachRead(term, [&](const Term& one) { read.insert(one.name); }); };
+  const auto add = [&](const TermPtr& term) { VisitReads(term, [&](const Term& one) { read.insert(one.name); }); };
   if (statement.family == "attention") {
     for (const auto& let : statement.lets) add(let.value);
   } else {
@@ -172,12 +161,12 @@ class LaidOut {
     for (const auto& one : statement.also) AddValue(one.target, one.target_shape);
     if (statement.target_type) types_[statement.target] = *statement.target_type;
     bool once = statement.also.empty() && !outputs_.contains(statement.target);
-    EachTerm(statement, [&](TermPtr& term) {
-      EachRead(term, [&](const Term& read) {
-        const auto value = values_.find(read.name);
+    for (const TermPtr* term : TermsOf(statement)) {
+      VisitNames(*term, [&](const std::string& name) {
+        const auto value = values_.find(name);
         once &= value == values_.end() || once_.contains(value->second.base);
       });
-    });
+    }
     if (once) once_.insert(statement.target);
   }
 
@@ -248,8 +237,8 @@ class LaidOut {
       };
       loses += std::max(along(after) - along(before), 0.0);
     };
-    for (const auto& operand : maker.operands) EachRead(operand, look);
-    for (const auto& link : maker.epilogue) EachRead(link, look);
+    for (const auto& operand : maker.operands) VisitReads(operand, look);
+    for (const auto& link : maker.epilogue) VisitReads(link, look);
     return loses * static_cast<double>(ElementCount(order.dims));
   }
 
@@ -268,8 +257,8 @@ class LaidOut {
       }
       bool free = true;
       for (const auto& link : maker.epilogue)
-        EachRead(link,
-                 [&](const Term& read) { free &= read.kind == Term::Kind::kElement || loops.contains(read.name); });
+        VisitReads(link,
+                   [&](const Term& read) { free &= read.kind == Term::Kind::kElement || loops.contains(read.name); });
       return free ? std::optional(dims) : std::nullopt;
     }
     if (maker.family != "map" || maker.has_target_shape) return std::nullopt;
@@ -278,8 +267,8 @@ class LaidOut {
       const auto value = values_.find(read.name);
       within &= value != values_.end() && value->second.shape.size() <= maker.target_shape.size();
     };
-    EachRead(maker.operands[0], look);
-    for (const auto& link : maker.epilogue) EachRead(link, look);
+    VisitReads(maker.operands[0], look);
+    for (const auto& link : maker.epilogue) VisitReads(link, look);
     return within ? std::optional(maker.target_shape) : std::nullopt;
   }
 
@@ -306,12 +295,12 @@ class LaidOut {
     double gains = -Losing(program_.statements[at], order);
     for (std::size_t i = 0; i < program_.statements.size(); ++i) {
       std::set<std::string> read;
-      EachTerm(program_.statements[i], [&](TermPtr& term) {
-        EachRead(term, [&](const Term& one) {
-          const auto value = values_.find(one.name);
-          if (value != values_.end() && value->second.base == view.base) read.insert(one.name);
+      for (const TermPtr* term : TermsOf(program_.statements[i])) {
+        VisitNames(*term, [&](const std::string& name) {
+          const auto value = values_.find(name);
+          if (value != values_.end() && value->second.base == view.base) read.insert(name);
         });
-      });
+      }
       for (const auto& name : read) {
         const dsl::View& before = values_.at(name);
         const auto after = TakesAnyView(program_.statements[i], name) ? InOrder(before, order) : std::nullopt;
@@ -347,8 +336,7 @@ class LaidOut {
         renamed[name] = AddView(std::move(view));
       }
     }
-    for (std::size_t i = at + 1; i < program_.statements.size(); ++i)
-      EachTerm(program_.statements[i], [&](TermPtr& term) { term = Renamed(term, renamed); });
+    for (std::size_t i = at + 1; i < program_.statements.size(); ++i) Rename(program_.statements[i], renamed);
     AddValue(maker.target, maker.target_shape);
   }
 
@@ -369,10 +357,8 @@ class LaidOut {
       }
       renamed[read.name] = AddView(std::move(turned));
     };
-    EachTerm(map, [&](TermPtr& term) {
-      EachRead(term, look);
-      term = Renamed(term, renamed);
-    });
+    for (const TermPtr* term : TermsOf(map)) VisitReads(*term, look);
+    Rename(map, renamed);
   }
 
   std::string AddView(dsl::View view) {
@@ -406,7 +392,7 @@ class LaidOut {
     for (std::size_t i = reader; i < program_.statements.size(); ++i) {
       Statement& statement = program_.statements[i];
       if (!ReadsBeside(statement) || !TakesAnyView(statement, view.name)) continue;
-      EachTerm(statement, [&](TermPtr& term) { term = Renamed(term, {{view.name, copy.target}}); });
+      Rename(statement, {{view.name, copy.target}});
     }
     program_.statements.insert(program_.statements.begin() + static_cast<std::ptrdiff_t>(reader), std::move(copy));
     makers_.clear();

@@ -91,14 +91,7 @@ Expr Memory::Flat(const Expr& expr) const {
     if (e->kind != Expr::Kind::kLoad) return {};
     const auto position = Position(*e);
     if (!position) return {};
-    std::vector<IndexVar> vars;
-    for (const auto& index : e->operands) {
-      for (const auto& var : VarsOf(index)) {
-        if (std::none_of(vars.begin(), vars.end(), [&](const IndexVar& v) { return v.id == var.id; }))
-          vars.push_back(var);
-      }
-    }
-    return Load(Root(e->buffer), {ToExpr(*position, vars)}, e->type);
+    return Load(Root(e->buffer), {ToExpr(*position, VarsIn(*e))}, e->type);
   });
 }
 

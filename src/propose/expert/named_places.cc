@@ -13,9 +13,13 @@ NamedPlaces NamedPlacesIn(const dsl::Program& program, const dsl::KernelProgram&
   return places;
 }
 
+void VisitReads(const dsl::TermPtr& term, const std::function<void(const dsl::Term&)>& visit) {
+  if (term->kind == dsl::Term::Kind::kName || term->kind == dsl::Term::Kind::kElement) visit(*term);
+  for (const auto& argument : term->arguments) VisitReads(argument, visit);
+}
+
 void VisitNames(const dsl::TermPtr& term, const std::function<void(const std::string&)>& visit) {
-  if (term->kind == dsl::Term::Kind::kName || term->kind == dsl::Term::Kind::kElement) visit(term->name);
-  for (const auto& argument : term->arguments) VisitNames(argument, visit);
+  VisitReads(term, [&](const dsl::Term& read) { visit(read.name); });
 }
 
 dsl::TermPtr WithNames(const dsl::TermPtr& term, const std::function<dsl::TermPtr(const std::string&)>& other) {

@@ -23,6 +23,8 @@ using NamedPlaces = std::map<std::string, NamedPlace>;
 // Of all buffers and views; `checked`: what the checker made of the program.
 NamedPlaces NamedPlacesIn(const dsl::Program& program, const dsl::KernelProgram& checked);
 
+// The names and elements that are read.
+void VisitReads(const dsl::TermPtr& term, const std::function<void(const dsl::Term&)>& visit);
 void VisitNames(const dsl::TermPtr& term, const std::function<void(const std::string&)>& visit);
 // The term with other terms for some names, nothing for those that stay; elements of a name are of that other name.
 dsl::TermPtr WithNames(const dsl::TermPtr& term, const std::function<dsl::TermPtr(const std::string&)>& other);

@@ -278,13 +278,7 @@ std::optional<Expr> ElementAt(const Memory& memory, const Piece& map, const Expr
       });
     }
   }
-  std::vector<IndexVar> vars;
-  for (const auto& index : load.operands) {
-    for (const auto& var : VarsOf(index)) {
-      if (std::none_of(vars.begin(), vars.end(), [&](const IndexVar& v) { return v.id == var.id; }))
-        vars.push_back(var);
-    }
-  }
+  const std::vector<IndexVar> vars = VarsIn(load);
   if (const auto position = memory.Position(load)) return ElementAt(memory, map, *position, vars);
   const auto indices = InDimensions(load.operands, seen, Extents(map.space), vars);
   if (!indices) return std::nullopt;

@@ -34,6 +34,17 @@ std::vector<IndexVar> VarsOf(const Expr& expr) {
   return vars;
 }
 
+std::vector<IndexVar> VarsIn(const ExprNode& load) {
+  std::vector<IndexVar> vars;
+  for (const auto& index : load.operands) {
+    for (const auto& var : VarsOf(index)) {
+      if (std::none_of(vars.begin(), vars.end(), [&](const IndexVar& other) { return other.id == var.id; }))
+        vars.push_back(var);
+    }
+  }
+  return vars;
+}
+
 bool IsExpensive(const Expr& expr) {
   bool expensive = false;
   Visit(expr, [&](const ExprNode& node) {

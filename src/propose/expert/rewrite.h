@@ -19,8 +19,9 @@ inline Expr WithoutWholeCasts(Expr expr) {
   while (expr->kind == Expr::Kind::kCast && expr->type == ScalarType::kInt) expr = expr->operands[0];
   return expr;
 }
-std::vector<IndexVar> VarsOf(const Expr& expr);  // the indices that occur, each once; folded ones too
-bool IsExpensive(const Expr& expr);              // some function in it costs far more than an addition
+std::vector<IndexVar> VarsOf(const Expr& expr);      // the indices that occur, each once; folded ones too
+std::vector<IndexVar> VarsIn(const ExprNode& load);  // likewise, in where it reads
+bool IsExpensive(const Expr& expr);                  // some function in it costs far more than an addition
 
 // How long it is when it is written out, every shared part as often as it occurs; at most kLongest.
 inline constexpr int kLongest = 1 << 20;

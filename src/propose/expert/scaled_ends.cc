@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "propose/expert/named_places.h"
+
 namespace hone::expert {
 namespace {
 
@@ -19,11 +21,6 @@ using dsl::Term;
 using dsl::TermPtr;
 
 constexpr int kFewest = 3;  // numbers that become two
-
-void EachName(const TermPtr& term, const std::function<void(const std::string&)>& see) {
-  if (term->kind == Term::Kind::kName || term->kind == Term::Kind::kElement) see(term->name);
-  for (const auto& argument : term->arguments) EachName(argument, see);
-}
 
 // it * scale + shift, as far as it has either, of `read` numbers.
 struct ScaledIt {
@@ -37,9 +34,11 @@ class EndScaler {
     for (const auto& declaration : program.declarations) {
       shapes_[declaration.name] = declaration.shape;
       if (IsHalf(declaration.dtype)) halves_.insert(declaration.name);
-      if (declaration.role == Role::kParameter && declaration.dtype != DType::kF64) once_.insert(declaration.name);
     }
     for (const auto& view : program.views) shapes_[view.name] = view.shape;
+    for (const auto& declaration : program.declarations) {
+      if (declaration.role == Role::kParameter && declaration.dtype != DType::kF64) KnowName(declaration.name);
+    }
     for (const auto& [name, _] : shapes_) taken_.insert(name);
     for (const Statement& statement : program.statements) {
       taken_.insert(statement.target);
@@ -57,9 +56,6 @@ class EndScaler {
         for (TermPtr& link : statement.epilogue) link = Scaled(link, statement.target, statements);
       }
       if (IsOnce(statement)) Know(statement);
-      for (const auto& view : program_.views) {
-        if (once_.contains(view.base)) once_.insert(view.name);
-      }
       statements.push_back(std::move(statement));
     }
     program_.statements = std::move(statements);
@@ -68,14 +64,20 @@ class EndScaler {
  private:
   bool IsOnce(const Statement& statement) const {
     bool once = statement.also.empty() && statement.loops.empty();
-    for (const auto& operand : statement.operands) EachName(operand, [&](const auto& name) { once &= Knows(name); });
-    for (const auto& link : statement.epilogue) EachName(link, [&](const auto& name) { once &= Knows(name); });
+    for (const auto& operand : statement.operands) VisitNames(operand, [&](const auto& name) { once &= Knows(name); });
+    for (const auto& link : statement.epilogue) VisitNames(link, [&](const auto& name) { once &= Knows(name); });
     return once && statement.lets.empty();
   }
+  void KnowName(const std::string& name) {
+    once_.insert(name);
+    for (const auto& view : program_.views) {
+      if (view.base == name) once_.insert(view.name);
+    }
+  }
   void Know(const Statement& statement) {
-    once_.insert(statement.target);
+    KnowName(statement.target);
     std::vector<std::string> read;
-    for (const auto& operand : statement.operands) EachName(operand, [&](const auto& name) { read.push_back(name); });
+    for (const auto& operand : statement.operands) VisitNames(operand, [&](const auto& name) { read.push_back(name); });
     if (statement.has_target_shape) {
       shapes_[statement.target] = statement.target_shape;
     } else if (statement.family == "map" && !read.empty() && OfOneShape(read)) {
@@ -132,24 +134,23 @@ class EndScaler {
   }
 
   std::string Made(const std::string& wanted, const TermPtr& value, std::vector<Statement>& before) {
-    for (auto& [known, name] : made_) {
-      if (dsl::Print(known) == dsl::Print(value)) return name;
-    }
-    std::string name = wanted;
+    std::string& name = made_[dsl::Print(value)];
+    if (!name.empty()) return name;
+    name = wanted;
     for (int n = 2; !taken_.insert(name).second; ++n) name = fmt::format("{}_{}", wanted, n);
     Statement statement;
     statement.family = "map";
     statement.target = name;
     statement.operands = {value};
     before.push_back(std::move(statement));
-    made_.emplace_back(value, name);
     return name;
   }
+
   dsl::Program& program_;
-  std::map<std::string, Shape> shapes_;  // of tensors and views
-  std::set<std::string> halves_;         // tensors of 16 bits
-  std::set<std::string> once_, taken_;   // what no input changes; names
-  std::vector<std::pair<TermPtr, std::string>> made_;
+  std::map<std::string, Shape> shapes_;      // of tensors and views
+  std::set<std::string> halves_;             // tensors of 16 bits
+  std::set<std::string> once_, taken_;       // what no input changes; names
+  std::map<std::string, std::string> made_;  // names, by what they are of
 };
 
 }  // namespace

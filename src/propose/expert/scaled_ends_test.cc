@@ -37,6 +37,14 @@ TEST(ScaledEndsTest, WhatIsReadTwiceIsMadeOnce) {
             "z: bf16 = matmul(x, w) -> (it * z_scale + z_shift) * sigmoid(it * z_scale + z_shift)\n");
 }
 
+TEST(ScaledEndsTest, ViewsOfParametersAreKnownFromTheFirstStatementOn) {
+  EXPECT_EQ(WithScaledEnds("view f = m: [64, 1] strides [0, 0]\nview h = g: [64, 1] strides [0, 0]\n"
+                           "view i = b: [64, 1] strides [0, 0]\nz: bf16 = matmul(x, w) -> (it - f) * h + i\n"),
+            "view f = m: [64, 1] strides [0, 0]\nview h = g: [64, 1] strides [0, 0]\n"
+            "view i = b: [64, 1] strides [0, 0]\nz_scale = map(h)\nz_shift = map(-f * h + i)\n"
+            "z: bf16 = matmul(x, w) -> it * z_scale + z_shift\n");
+}
+
 TEST(ScaledEndsTest, OtherEndsStay) {
   for (const std::string text : {"z: bf16 = matmul(x, w) -> it * g + b\n",           // two numbers already
                                  "z: bf16 = matmul(x, w) -> (it - m) * g + r\n",     // an input

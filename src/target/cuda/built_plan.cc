@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kPointerBytes = 8, kTensorMapBytes = 128;
 constexpr int kManyKernels = 8;             // of a source: their code is made by several threads then
+constexpr unsigned kMostAtOnce = 8;         // sources that are compiled side by side: a compiler takes some 0.4 GB
 constexpr std::int64_t kMapAlignment = 16;  // of a tensor map's base and strides, and of its box's rows
 
 std::int64_t ArgumentBytes(const PlanArgument& argument) {
@@ -100,7 +101,7 @@ class Builder {
                          .instances = {},
                          .flags = source.flags,
                          .program = program_};
-    if (CountOf(source.text, kKernelBegin) >= kManyKernels) request.flags.emplace_back("--split-compile=0");
+    if (CountOf(source.text, "__global__") >= kManyKernels) request.flags.emplace_back("--split-compile=0");
     EachLaunch([&](const LaunchStep& launch) {
       if (launch.source != s || launch.kernel.find('<') == std::string::npos) return;
       if (std::find(request.instances.begin(), request.instances.end(), launch.kernel) == request.instances.end())
@@ -142,7 +143,7 @@ class Builder {
     return {};
   }
 
-  // Side by side, on as many threads as the machine has.
+  // Side by side, as far as the machine has threads.
   static std::vector<Result<CompiledCubin>> CompileAll(const std::vector<CubinRequest>& requests) {
     std::vector<Result<CompiledCubin>> all(requests.size(), Fail(ErrorKind::kTool, "not compiled"));
     std::atomic<std::size_t> next = 0;
@@ -150,8 +151,8 @@ class Builder {
       for (std::size_t s = next++; s < requests.size(); s = next++) all[s] = CompileCubin(requests[s]);
     };
     std::vector<std::jthread> others;
-    const std::size_t threads =
-        std::min<std::size_t>(requests.size(), std::min(8u, std::thread::hardware_concurrency()));
+    const auto threads =
+        std::min<std::size_t>(requests.size(), std::min(kMostAtOnce, std::thread::hardware_concurrency()));
     for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
     work();
     others.clear();

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace hone::cuda {
 namespace {
@@ -21,8 +25,7 @@ std::vector<std::size_t> KernelBegins(std::string_view text) {
     const std::string_view rest = text.substr(at);
     const bool is_comment = rest.starts_with("//");
     if (rest.starts_with(kKernelBegin)) begins.push_back(std::min(at, comment));
-    if (!is_comment) comment = std::string_view::npos;
-    if (is_comment) comment = std::min(at, comment);
+    comment = is_comment ? std::min(at, comment) : std::string_view::npos;
     at = std::min(text.find('\n', at), text.size() - 1) + 1;
   }
   if (!begins.empty()) begins.push_back(text.size());
@@ -52,13 +55,18 @@ std::vector<PlanSource> PartsOf(const PlanSource& source) {
   return parts;
 }
 
-bool Defines(std::string_view text, std::string_view kernel) {
+// What may be the name of a kernel that the text defines: each word before a bracket where one begins.
+std::vector<std::string> KernelNames(std::string_view text) {
+  std::vector<std::string> names;
   for (auto at = text.find(kKernelBegin); at != std::string_view::npos; at = text.find(kKernelBegin, at + 1)) {
+    if (at > 0 && text[at - 1] != '\n') continue;
     const std::string_view line = text.substr(at, text.find('\n', at) - at);
-    const auto name = line.find(fmt::format(" {}(", kernel));
-    if (name != std::string_view::npos && (at == 0 || text[at - 1] == '\n')) return true;
+    for (auto end = line.find('('); end != std::string_view::npos; end = line.find('(', end + 1)) {
+      const auto before = line.rfind(' ', end);
+      names.emplace_back(line.substr(before + 1, end - before - 1));
+    }
   }
-  return false;
+  return names;
 }
 
 }  // namespace
@@ -66,23 +74,30 @@ bool Defines(std::string_view text, std::string_view kernel) {
 Plan InParts(const Plan& plan) {
   Plan made = plan;
   made.sources.clear();
-  std::vector<std::pair<std::size_t, std::size_t>> parts_of;  // of each source: its first part, and the next one's
+  // Of each source: its first part, and which of several has a kernel.
+  struct Parts {
+    std::size_t first = 0;
+    std::map<std::string, std::size_t, std::less<>> of;
+  };
+  std::vector<Parts> all;
   for (const PlanSource& source : plan.sources) {
-    const std::size_t first = made.sources.size();
+    Parts parts{.first = made.sources.size(), .of = {}};
     const bool taken = std::any_of(plan.sources.begin(), plan.sources.end(),
                                    [&](const PlanSource& other) { return other.name.starts_with(source.name + '.'); });
-    for (PlanSource& part : taken ? std::vector{source} : PartsOf(source)) made.sources.push_back(std::move(part));
-    parts_of.emplace_back(first, made.sources.size());
+    for (PlanSource& part : taken ? std::vector{source} : PartsOf(source)) {
+      for (std::string& name : source.apart ? KernelNames(part.text) : std::vector<std::string>())
+        parts.of[std::move(name)] = made.sources.size();
+      made.sources.push_back(std::move(part));
+    }
+    all.push_back(std::move(parts));
   }
   for (auto* steps : {&made.prepare, &made.steps}) {
     for (PlanStep& step : *steps) {
       auto* launch = std::get_if<LaunchStep>(&step);
       if (launch == nullptr) continue;
-      const auto [first, end] = parts_of[launch->source];
-      launch->source = first;
-      for (std::size_t s = first; s < end && end - first > 1; ++s) {
-        if (Defines(made.sources[s].text, launch->kernel)) launch->source = s;
-      }
+      const Parts& parts = all[launch->source];
+      const auto part = parts.of.find(launch->kernel);
+      launch->source = part == parts.of.end() ? parts.first : part->second;
     }
   }
   return made;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/rounding.h"
 #include "dsl/cuda/channels_last.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/knobs.h"
@@ -31,8 +32,6 @@ constexpr std::int64_t kMostPacks = 64;    // pairs of channels of a block
 constexpr std::int64_t kFewestPacks = 16;  // else some threads are idle rather than lines short
 
 constexpr std::size_t kZ = 0, kY = 1, kX = 2;
-
-std::int64_t PartsOf(std::int64_t value, std::int64_t step) { return (value + step - 1) / step; }
 
 bool ReadsPlainly(const Kernel& kernel) {
   return kernel.inputs[0]->kind == Expr::Kind::kLoad && kernel.inputs[1]->kind == Expr::Kind::kLoad;
@@ -64,7 +63,7 @@ class PixelWriter {
     out_.Line(fmt::format("{} {}[{}][{}][{}] = {{}};", type_, sums, rows_, across_, pack_));
     AddUp(weights, sums);
     Store(sums);
-    out_.Launch({.grid_x = Chunks() * PartsOf(Places(), places_),
+    out_.Launch({.grid_x = Chunks() * CeilDiv(Places(), places_),
                  .reads = OperandBuffers({&kernel_, 1}),
                  .writes = {kernel_.target}});
   }
@@ -84,9 +83,9 @@ class PixelWriter {
     return pairs;
   }
   std::int64_t ChunkChannels() const { return packs_ * pack_; }
-  std::int64_t Chunks() const { return PartsOf(conv_.groups, ChunkChannels()); }
-  std::int64_t Strips() const { return PartsOf(x().out, across_); }
-  std::int64_t Tiles() const { return PartsOf(y().out, rows_); }
+  std::int64_t Chunks() const { return CeilDiv(conv_.groups, ChunkChannels()); }
+  std::int64_t Strips() const { return CeilDiv(x().out, across_); }
+  std::int64_t Tiles() const { return CeilDiv(y().out, rows_); }
   std::int64_t Places() const { return conv_.batch * Strips() * Tiles(); }  // of a thread's outputs
 
   void SetChannel(const std::string& channel) { index_[1] = index_[3 + 2 * spatial_] = channel; }
@@ -327,7 +326,7 @@ std::vector<Setting> DownValues(const Kernel& kernel) {
   constexpr std::int64_t kThreads = 1024;  // of a multiprocessor, twice
   const Convolution conv(kernel);
   const std::int64_t across = IntSetting(kernel, "across");
-  const std::int64_t threads = conv.batch * conv.groups / 2 * conv.dims[kY].out * PartsOf(conv.dims[kX].out, across);
+  const std::int64_t threads = conv.batch * conv.groups / 2 * conv.dims[kY].out * CeilDiv(conv.dims[kX].out, across);
   if (conv.dims[kY].out == 1) return {Whole(1)};
   if (threads < 2 * kThreads * kernel.device->multiprocessors) return {Whole(1), Whole(2)};
   return {Whole(2), Whole(1), Whole(4)};
