@@ -84,7 +84,8 @@ std::optional<Walk> Turned(const Planes& planes, const std::vector<std::int64_t>
 }
 
 // The fold over images and their channels apart, where it goes over both as one dimension, as a mean of each plane may;
-// nothing if it does not, or counts with that dimension.
+// nothing if it does not, or counts with that dimension. Channels come last where nothing else stays behind them, so
+// that neighbouring threads read neighbours: 64 images of 56 x 56 x 144 took 182 us with the pixels last.
 std::optional<Kernel> WithChannelsApart(const Kernel& kernel, int made, const Planes& planes) {
   if (kernel.family->name != "reduce") return std::nullopt;
   const auto both = [&](std::size_t d) {
@@ -107,6 +108,17 @@ std::optional<Kernel> WithChannelsApart(const Kernel& kernel, int made, const Pl
   for (KernelOperand& operand : apart.operands) {
     operand.strides.insert(operand.strides.begin() + place, operand.strides[d] * planes.channels);
   }
+  const bool innermost = at + 1 == kept.end() && d + 1 < kernel.space.size();
+  const auto rotate = [&](auto& of) {
+    if (innermost) std::rotate(of.begin() + place + 1, of.begin() + place + 2, of.end());
+  };
+  if (innermost) {
+    rotate(apart.space);
+    for (int& axis : apart.axes) axis -= axis > static_cast<int>(d) ? 1 : 0;
+    for (KernelOperand& operand : apart.operands) rotate(operand.strides);
+    // They are for rows that are folded.
+    apart.settings.clear();
+  }
   const auto row = at - kept.begin();
   apart.result[static_cast<std::size_t>(row)] = planes.batch;
   apart.result.insert(apart.result.begin() + row + 1, planes.channels);
@@ -120,6 +132,7 @@ std::optional<Kernel> WithChannelsApart(const Kernel& kernel, int made, const Pl
         indices.push_back(is ? Expr(batch) : index);
         if (is) indices.emplace_back(channel);
       }
+      rotate(indices);
       return Load(load.buffer, std::move(indices), load.type);
     });
     Visit(expr, [&](const ExprNode& node) { counts |= node.kind == Expr::Kind::kIndex && node.index.id == whole.id; });

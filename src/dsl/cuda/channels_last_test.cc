@@ -112,6 +112,23 @@ TEST(ChannelsLastTest, WhoReadsAcrossPlanesReadsAPlainCopy) {
 }
 
 // Windows side by side move elements only, in packs, where they neither overlap nor reach over an edge.
+TEST(ChannelsLastTest, MeansOfPlanesReadChannelsSideBySide) {
+  const auto mean = [](const std::string& with) {
+    const Plan plan = PlanOf(
+        "program p\ninput x: f32[2, 8, 9, 11]\nparam w: f32[16, 8, 3, 3]\noutput y: f32[32]\n"
+        "c: f32 = conv(x, w) by {padding: 1}" +
+        std::string(kBySetting) + ", end: map}\nview planes = c: [32, 99] strides [99, 1]\n" +
+        "y = reduce mean(planes) over [1]" + with + "\n");
+    return plan.sources.empty() ? std::string() : plan.sources[0].text;
+  };
+  for (const std::string with : {"", " with {lanes: 128}"}) {
+    const std::string text = mean(with);
+    const auto fold = text.find("t_y_fold(");
+    ASSERT_NE(fold, std::string::npos) << text;
+    EXPECT_NE(text.find("t_c_pack", fold), std::string::npos) << text;  // four channels of a pixel at a time
+  }
+}
+
 TEST(ChannelsLastTest, PatchesAreCopiedByAMap) {
   const auto copied = [](const std::string& x, const std::string& w, const std::string& by, const std::string& y) {
     return Words(PlanOf(fmt::format("program p\ninput x: bf16[{}]\nparam w: bf16[{}]\noutput y: bf16[{}]\n"

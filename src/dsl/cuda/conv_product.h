@@ -85,7 +85,7 @@ class ConvProduct {
 bool LiesForTiles(const Kernel& conv, int input);
 struct TileCopy {
   std::vector<std::size_t> dims;  // of the space: n, channels, spatial.., or O, channels, window..
-  Shape of, shape;                // what is copied along each, and as what: channels are rounded up
+  Shape of, shape;                // what is copied along each, and as what: channels are rounded up, by zeros
   std::int64_t channels = 1;      // those that are there
   bool backwards = false;         // along the window: weights of a transposed convolution
   bool phases = false;            // those of all phases of one whose results lie apart

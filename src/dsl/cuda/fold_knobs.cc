@@ -17,9 +17,10 @@ namespace {
 
 constexpr std::int64_t kLargeRow = 32 << 10;  // bytes of a row, or of a block's part of it
 constexpr std::int64_t kShortFold = 32;       // elements
-constexpr std::int64_t kLeastChunk = 4096;    // elements of a chunk
-constexpr std::int64_t kChunk = 128 << 10;    // elements of a chunk of a single row (docs/measured/cuda_rows.md)
-constexpr std::int64_t kMostChunks = 8192;    // which one block folds
+constexpr std::int64_t kWarpsAProcessor = 32;
+constexpr std::int64_t kLeastChunk = 4096;  // elements of a chunk
+constexpr std::int64_t kChunk = 128 << 10;  // elements of a chunk of a single row (docs/measured/cuda_rows.md)
+constexpr std::int64_t kMostChunks = 8192;  // which one block folds
 // What a block of a team keeps of a row, and its threads: three small ones on a multiprocessor; of rows that take many,
 // two that keep as much as there is room for, so that more rows are under way while blocks wait for each other.
 constexpr std::int64_t kTeamBytes = 96 << 10, kTeamThreads = 256, kSmallTeam = 32;
@@ -158,7 +159,15 @@ std::vector<Setting> FoldLanesValues(const Kernel& kernel) {
   if (extents.reduced <= kShortFold && extents.kept >= 32 * Processors(kernel) && !kernel.family->keeps_axes &&
       !FindsPlace(kernel))
     return Distinct({1, extents.rows ? 4 : 2, 8});
-  if (!extents.rows) return Distinct({8, 16, 4, 32});
+  if (!extents.rows) {
+    // Of four columns a thread. Few blocks need many warps to have enough on its way.
+    const std::int64_t last = std::max<std::int64_t>(kernel.space.back().extent, 1),
+                       blocks = std::max<std::int64_t>(extents.kept / last * ((last + 127) / 128), 1),
+                       wanted = kWarpsAProcessor * Processors(kernel) / (blocks * DefaultSplit(kernel));
+    std::int64_t warps = 8;
+    while (warps < 32 && warps < wanted && 2 * warps * kShortFold <= extents.reduced) warps *= 2;
+    return Distinct({warps, 8, 16, 4, 32});
+  }
   if (const Sharing sharing = DefaultSharing(kernel); sharing.threads > 0)
     return Distinct({sharing.threads, sharing.threads == 256 ? 512 : 256, 1024});
   if (IsReadAlong(kernel)) return Distinct({RowOf(kernel).operands > 1 ? 128 : 256, 128, 256, 512});

@@ -6,6 +6,7 @@
 #include <map>
 #include <string_view>
 
+#include "dsl/cuda/matmul_end_stages.h"
 #include "dsl/cuda/matmul_rows_end.h"
 #include "dsl/knobs.h"
 
@@ -32,6 +33,8 @@ constexpr std::int64_t kStreamed = 128 << 20;
 // compile.
 constexpr double kLongChain = 60;  // operations
 
+// Where in a box of 64 rows of 128 bytes a lane finds the i-th four matrices of its warp.
+constexpr std::string_view kMatricesPlace = "row * 128 + (((i * 2 + thread % 32 / 16) ^ (row % 8)) * 16)";
 class LinesEnd {
  public:
   explicit LinesEnd(const TensorTile& tile)
@@ -164,9 +167,14 @@ class LinesEnd {
 class TilesEnd {
  public:
   explicit TilesEnd(const TensorTile& tile)
-      : tile_(tile), out_(tile.out), text_(tile.text), tile_n_(tile.settings.tile_n) {
+      : tile_(tile),
+        out_(tile.out),
+        text_(tile.text),
+        tile_n_(tile.settings.tile_n),
+        in_stages_(EndStagesOf(tile.kernel, tile.text.shape, tile.settings, tile.apart)) {
     std::size_t bytes = 0;  // of a pair of each
     for (const int operand : OperandsOf({tile.kernel.epilogue})) {
+      if (std::ranges::count(in_stages_.operands, operand) > 0) continue;
       reads_ = true;
       if (IsOneABox(operand)) one_a_box_.push_back(operand);
       if (!InPairs(operand)) continue;
@@ -193,6 +201,7 @@ class TilesEnd {
       Ask(fmt::format("box + {}", boxes_ahead_));
       if (boxes_ahead_ > 0) out_.Close();
     }
+    if (in_stages_.stages > 0) ReadStage();
     const std::string first = fmt::format("n0 + box * {}", kEndBoxColumns);
     for (const int operand : one_a_box_) {
       const std::int64_t n = text_.shape.n.extent;
@@ -222,6 +231,7 @@ class TilesEnd {
     for (const int operand : pairs_)
       loaded[operand] = fmt::format("{}[box % {}][i].at[e]", Ahead(operand), boxes_ahead_ + 1);
     for (const int operand : one_a_box_) loaded[operand] = fmt::format("of_box_{}", operand);
+    for (const int operand : in_stages_.operands) loaded[operand] = fmt::format("{}[i].at[e]", Ahead(operand));
     out_.Line(
         fmt::format("pair[e] = static_cast<float>({});", text_.CoarseValue(tile_.batches, "m", "at_n", its, loaded)));
     out_.Close();
@@ -232,28 +242,24 @@ class TilesEnd {
     out_.Unroll();
     out_.Open("for (int i = 0; i < 4; ++i)");
     out_.Line(
-        fmt::format("StoreMatrices(leaving + box_at * {} + row * 128 + (((i * 2 + thread % 32 / 16) ^ (row % 8)) "
-                    "* 16), made[i * 4], made[i * 4 + 1], made[i * 4 + 2], made[i * 4 + 3]);",
-                    kEndBoxBytes));
+        fmt::format("StoreMatrices(leaving + box_at * {} + {}, made[i * 4], made[i * 4 + 1], made[i * 4 + 2], "
+                    "made[i * 4 + 3]);",
+                    kEndBoxBytes, kMatricesPlace));
     out_.Close();
     out_.Line("PublishToCopies();");
     out_.Line("MeetWarpgroup(warpgroup);");
     if (!tile_.rows_end.empty()) StoreByThreads();
     out_.Open("if (thread == 0)");
     if (!tile_.rows_end.empty()) out_.Line(fmt::format("if (m0 + warpgroup * 64 + 64 <= {})", tile_.rows_end));
-    const std::int64_t n = text_.shape.n.extent, row = text_.shape.row;
-    std::string column = fmt::format("n0 + box * {}", kEndBoxColumns),
-                batch = text_.ResultBatches() == 1 ? "0" : "batch";
-    if (row != n) {
-      // Rows that lie apart are batches of the map: behind the last one are those of another batch.
-      if (n % tile_n_ != 0) out_.Line(fmt::format("if ({} < {})", column, n));
-      batch = fmt::format("{} * {} + {}", batch, n / row, Quotient(column, row));
-      column = Remainder(column, row);
-    }
+    const std::int64_t n = text_.shape.n.extent;
+    // Behind the last rows that lie apart are those of another batch.
+    if (text_.shape.row != n && n % tile_n_ != 0) out_.Line(fmt::format("if (n0 + box * {} < {})", kEndBoxColumns, n));
+    const auto [column, batch] = PlaceOfBox(text_, "box");
     out_.Line(fmt::format("StoreBox(&target_map, {}, m0{}, {}, leaving + box_at * {});", column,
                           tile_.settings.turns ? "" : " + warpgroup * 64", batch, kEndBoxBytes));
     out_.Line("CommitStores();");  // of nothing, too: boxes are counted by these
     out_.Close();
+    if (in_stages_.stages > 0) LeaveStage();
     out_.Line("box_at ^= 1;");
     out_.Close();
   }
@@ -296,10 +302,39 @@ class TilesEnd {
   // spilled. What is asked for ahead is in the order of the columns.
   void OpenBoxes() {
     const std::int64_t boxes = tile_n_ / kEndBoxColumns, period = Period(), times = tile_n_ / period;
-    if (!reads_ || times < 2 || tile_n_ % period != 0 || period % kEndBoxColumns != 0 || boxes_ahead_ > 0)
+    if (!reads_ || in_stages_.stages > 0 || times < 2 || tile_n_ % period != 0 || period % kEndBoxColumns != 0 ||
+        boxes_ahead_ > 0)
       return out_.Open(fmt::format("for (int box = 0; box < {}; ++box)", boxes));
     out_.Open(fmt::format("for (int number = 0; number < {}; ++number)", boxes));
     out_.Line(fmt::format("const int box = number / {0} + number % {0} * {1};", times, period / kEndBoxColumns));
+  }
+
+  // A box's elements of what comes in stages, as the sums have them.
+  void ReadStage() {
+    const std::int64_t box_bytes = tile_.settings.tile_m * kEndRowBytes,
+                       operands = static_cast<std::int64_t>(in_stages_.operands.size());
+    const std::string at = in_stages_.boxes == 1 ? "0" : fmt::format("box % {}", in_stages_.boxes);
+    if (in_stages_.boxes > 1) out_.Line(fmt::format("if ({} == 0)", at));
+    out_.Line("WaitFor(SharedAddress(&full[stage]), phase);");
+    out_.Line(fmt::format("const unsigned beside = stages + stage * kStageBytes + {} * {}{};", at, operands * box_bytes,
+                          tile_.settings.turns ? "" : fmt::format(" + warpgroup * {}", kEndBoxBytes)));
+    for (std::int64_t i = 0; i < operands; ++i) {
+      const int operand = in_stages_.operands[At(i)];
+      out_.Line(fmt::format("{} {}[16];", PairType(operand), Ahead(operand)));
+      out_.Unroll();
+      out_.Line(fmt::format("for (int i = 0; i < 4; ++i) LoadMatrices(beside + {} + {}, {} + i * 4);", i * box_bytes,
+                            kMatricesPlace, Ahead(operand)));
+    }
+  }
+  void LeaveStage() {
+    const std::int64_t boxes = tile_n_ / kEndBoxColumns;
+    if (in_stages_.boxes == 1)
+      out_.Open("");
+    else
+      out_.Open(fmt::format("if (box % {} == {} || box == {})", in_stages_.boxes, in_stages_.boxes - 1, boxes - 1));
+    ReleaseStage(out_, tile_.settings, "", "stage");
+    NextStage(out_);
+    out_.Close();
   }
 
   // A box that reaches into rows of others, sixteen bytes at a time.
@@ -352,7 +387,8 @@ class TilesEnd {
   std::vector<int> pairs_;      // operands of the chain that are read two elements at a time
   std::vector<int> one_a_box_;  // those of which a box reads one
   std::int64_t boxes_ahead_ = 0;
-  bool reads_ = false;
+  const EndStages in_stages_;
+  bool reads_ = false;  // what does not come in stages
 };
 
 }  // namespace
@@ -378,16 +414,6 @@ std::optional<std::string> CheckTiles(const Kernel& kernel) {
     dense &= shape.batch[d].reduced || shape.batch[d].target_stride == step;
   if (!dense) return "rows of several batches lie side by side; try lines";
   return std::nullopt;
-}
-
-TensorMapArgument TargetMap(const KernelProgram& program, const Kernel& kernel, const MatmulText& text) {
-  const std::int64_t m = text.shape.m.extent, n = text.shape.row;
-  return {.buffer = program.buffers[static_cast<std::size_t>(kernel.target)].name,
-          .offset = 0,
-          .shape = {text.ResultBatches() * (text.shape.n.extent / n), m, n},
-          .strides = {m * n, n, 1},
-          .box = {1, 64, kEndBoxColumns},
-          .swizzle = 128};
 }
 
 void OpenTileEnd(DeviceWriter& out, const TensorSettings& settings) {

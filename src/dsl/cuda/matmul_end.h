@@ -33,8 +33,6 @@ struct TensorTile {
 
 // Why a result of this kind cannot leave in tiles, or nothing.
 std::optional<std::string> CheckTiles(const Kernel& kernel);
-// The target as StoreBox writes it, in boxes of 64 rows x 64 columns.
-TensorMapArgument TargetMap(const KernelProgram& program, const Kernel& kernel, const MatmulText& text);
 
 // Lines before the loop over tiles; those that end a tile, before its last products are waited for and behind them;
 // and those behind the loop.

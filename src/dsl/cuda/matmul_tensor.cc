@@ -12,6 +12,7 @@
 #include "dsl/cuda/conv_product.h"
 #include "dsl/cuda/matmul_choice.h"
 #include "dsl/cuda/matmul_end.h"
+#include "dsl/cuda/matmul_end_stages.h"
 #include "dsl/cuda/matmul_layout.h"
 #include "dsl/cuda/matmul_pack.h"
 #include "dsl/cuda/matmul_rows_end.h"
@@ -71,7 +72,8 @@ class TensorEmitter {
         settings_(settings),
         conv_(conv),
         text_(program, kernel, out, MatmulShape::WithHeads(kernel)),
-        scaled_(ScalesOperands(kernel, settings.precision)) {}
+        scaled_(ScalesOperands(kernel, settings.precision)),
+        end_(EndStagesOf(kernel, text_.shape, settings, conv ? conv->phase() : nullptr)) {}
 
   void Emit() {
     out_.Define(std::string(kTensorCoreText));
@@ -148,7 +150,7 @@ class TensorEmitter {
             .shape = operand.shape,
             .strides = operand.strides,
             .box = {1, 1, CopiedLines(input), depth_},
-            .swizzle = 128};
+            .swizzle = static_cast<int>(settings_.row_bytes)};
   }
 
   void Products() {
@@ -180,6 +182,7 @@ class TensorEmitter {
       ReadScores(kernel_, text_, partial_, launch);
     } else if (splits_ == 1) {
       launch = text_.Reading(kernel_.epilogue);
+      if (end_.stages > 0) std::erase_if(launch.reads, [&](int buffer) { return ComeAllInStages(buffer); });
       if (settings_.end == TensorEnd::kLines || Grouped()) launch.writes = {kernel_.target};
     } else {
       launch.scratch_writes = {partial_};
@@ -189,6 +192,8 @@ class TensorEmitter {
     if (scaled_) launch.scratch_reads = {operands_[0].scales, operands_[1].scales};
     launch.maps = {{"a_map", Map(0)}};
     for (int p = 0; p < settings_.products; ++p) launch.maps.emplace_back(Right("b_map", p), Map(1 + p));
+    for (const int operand : end_.operands)
+      launch.maps.emplace_back(EndMapName(operand), EndMap(program_, kernel_, text_, settings_, operand));
     if (settings_.end == TensorEnd::kTiles) launch.maps.emplace_back("target_map", TargetMap(program_, kernel_, text_));
     launch.writes_maps = settings_.end == TensorEnd::kTiles;
     launch.aside = true;
@@ -199,8 +204,16 @@ class TensorEmitter {
     out_.Launch(launch);
   }
 
+  // Whether all that the chain reads of a buffer does.
+  bool ComeAllInStages(int buffer) const {
+    const std::vector<int> operands = OperandsOf({kernel_.epilogue});
+    return std::ranges::all_of(operands, [&](int o) {
+      return kernel_.operands[At(o)].buffer != buffer || std::ranges::count(end_.operands, o) > 0;
+    });
+  }
+
   std::int64_t PartBytes(int input) const {
-    return (input == 0 ? settings_.tile_m : TensorWidth(settings_)) * kTensorRowBytes;
+    return (input == 0 ? settings_.tile_m : TensorWidth(settings_)) * settings_.row_bytes;
   }
   static std::size_t At(std::int64_t i) { return static_cast<std::size_t>(i); }
   // What is of one of the right operands.
@@ -238,13 +251,6 @@ class TensorEmitter {
     out_.Line(scaled_ ? "int stage = 0, scales = 0;" : "int stage = 0;");
     out_.Line(fmt::format("unsigned phase = warpgroup == {} ? 1 : 0;", consumers));
   }
-  void Advance() {
-    out_.Open("if (++stage == kStages)");
-    out_.Line("stage = 0;");
-    out_.Line("phase ^= 1;");
-    out_.Close();
-  }
-
   void FindGroups() {
     const KernelOperand& ends = Ends();
     out_.Line(fmt::format("__shared__ int row_end[{0}], tile_end[{0}];", settings_.groups));
@@ -319,6 +325,7 @@ class TensorEmitter {
     out_.Open("if (thread == 0)");
     out_.Line("FetchMap(&a_map);");
     for (std::int64_t p = 0; p < settings_.products; ++p) out_.Line(fmt::format("FetchMap(&{});", Right("b_map", p)));
+    for (const int operand : end_.operands) out_.Line(fmt::format("FetchMap(&{});", EndMapName(operand)));
     OpenItems();
     const std::vector<std::string> batches = text_.OpenBatches("batch", -1);
     if (conv_) {
@@ -359,11 +366,12 @@ class TensorEmitter {
     for (std::int64_t copy = 0; copy < parts * settings_.products; ++copy) {
       const std::int64_t part = copy % parts, product = copy / parts;
       CopyTile(1 + static_cast<int>(product),
-               parts * PartBytes(0) + part * PartBytes(1) + product * settings_.tile_n * kTensorRowBytes,
+               parts * PartBytes(0) + part * PartBytes(1) + product * settings_.tile_n * settings_.row_bytes,
                Right("b_map", product), Right("b_batch", product), part);
     }
-    Advance();
+    NextStage(out_);
     out_.Close();
+    EmitEndCopies(end_, text_, out_, settings_);
     out_.Close();
     out_.Close();
   }
@@ -373,7 +381,7 @@ class TensorEmitter {
     const bool shared = input > 0 && settings_.cluster > 1, across = Across(input);
     const std::int64_t lines = CopiedLines(input), rows = input == 0 ? settings_.tile_m : settings_.tile_n;
     const std::string share = shared ? fmt::format(" + member * {}", lines) : "";
-    const std::string to = shared ? fmt::format(" + member * {}", lines * kTensorRowBytes) : "";
+    const std::string to = shared ? fmt::format(" + member * {}", lines * settings_.row_bytes) : "";
     if (conv_)
       return out_.Line(
           conv_->Copy(input, fmt::format("to + {}{}", at, to), map, share, shared ? (1 << settings_.cluster) - 1 : 0));
@@ -384,7 +392,7 @@ class TensorEmitter {
       const std::string where =
           across ? fmt::format("{}, {}{}", row, k0, share) : fmt::format("{}, {}{}", k0, row, share);
       out_.Line(fmt::format("CopyBox{}(to + {}{}, &{}, {}, {}, {}, barrier{});", shared ? "ToAll" : "",
-                            at + box * kBoxRows * kTensorRowBytes, to, map, where, batch, part,
+                            at + box * kBoxRows * settings_.row_bytes, to, map, where, batch, part,
                             shared ? fmt::format(", {}", (1 << settings_.cluster) - 1) : ""));
     }
   }
@@ -431,18 +439,27 @@ class TensorEmitter {
       if (scaled_) ReadScales();
       if (blocks_) ReadScalesOfBlocks("step");
       out_.Line("WaitForProducts<0>();");
-      Release("", "before");
+      ReleaseStage(out_, settings_, "", "before");
       Promote("d");
       out_.Close();
       const TensorTile tile = Tile("sum", batches);
       BeginTileEnd(tile);
       EmitTileEnd(tile);
     } else {
-      if (settings_.turns) out_.Line("GiveTurn(1 - warpgroup);");
+      if (settings_.turns) {
+        // The other waits for what comes into these stages next. Of a barrier whose last phase has not ended yet, it
+        // could not tell that from the one before.
+        if (end_.stages > 0)
+          out_.Line(
+              fmt::format("for (int i = 0; i < {}; ++i) WaitFor(SharedAddress(&full[(stage + i) % kStages]), "
+                          "phase ^ ((stage + i) / kStages & 1));",
+                          end_.stages));
+        out_.Line("GiveTurn(1 - warpgroup);");
+      }
       const TensorTile tile = Tile("d", batches);
       BeginTileEnd(tile);
       out_.Line("WaitForProducts<0>();");
-      Release(settings_.segments ? "last_step > 0 && " : "", "before");
+      ReleaseStage(out_, settings_, settings_.segments ? "last_step > 0 && " : "", "before");
       EmitTileEnd(tile);
     }
     out_.Close();
@@ -481,7 +498,7 @@ class TensorEmitter {
     MultiplyTile(sums, 0, 0, "i > 0");
     out_.Line("CommitProducts();");
     out_.Line(fmt::format("of_{} = stage;", sums));
-    Advance();
+    NextStage(out_);
     out_.Close();
   }
   // Of a step whose sums are made, but for those of `left` later ones: its stage is free, and they are promoted.
@@ -490,7 +507,7 @@ class TensorEmitter {
     if (blocks_) ReadScalesOfBlocks(step);
     out_.Line(fmt::format("WaitForProducts<{}>();", left));
     out_.Line(fmt::format("Settle({});", sums));
-    Release("", fmt::format("of_{}", sums));
+    ReleaseStage(out_, settings_, "", fmt::format("of_{}", sums));
     Promote(sums);
     out_.Close();
   }
@@ -512,7 +529,8 @@ class TensorEmitter {
   void PassTheOthers() {
     out_.Line("turn ^= 1;");
     out_.Open("if (turn != warpgroup)");
-    out_.Line("const int passed = stage + last_step - first_step;");
+    out_.Line(fmt::format("const int passed = stage + last_step - first_step{};",
+                          end_.stages > 0 ? fmt::format(" + {}", end_.stages) : ""));
     out_.Line("stage = passed % kStages;");
     out_.Line("phase ^= passed / kStages & 1;");
     out_.Line("continue;");
@@ -526,15 +544,6 @@ class TensorEmitter {
   bool PromotesEach() const { return promoted_ && blocks_a_step_ == 1; }
   bool TakesTurns() const { return PromotesEach() && TensorConsumers(settings_) == 2 && TensorParts(settings_) == 2; }
 
-  void Release(const std::string& condition, const std::string& which) {
-    if (settings_.cluster > 1) {
-      out_.Line(fmt::format("if ({}thread < {}) ArriveAt(SharedAddress(&empty[{}]), thread);", condition,
-                            settings_.cluster, which));
-    } else {
-      out_.Line(fmt::format("if ({}thread == 0) Arrive(SharedAddress(&empty[{}]));", condition, which));
-    }
-  }
-
   bool TwoSums() const { return settings_.sums == 2; }
 
   // Waits for it, and says where its operands lie.
@@ -543,7 +552,7 @@ class TensorEmitter {
     out_.Line("WaitFor(SharedAddress(&full[stage]), phase);");
     out_.Line(settings_.turns ? "const unsigned a = stages + stage * kStageBytes;"
                               : fmt::format("const unsigned a = stages + stage * kStageBytes + warpgroup * {};",
-                                            64 * kTensorRowBytes));
+                                            64 * settings_.row_bytes));
     out_.Line(fmt::format("const unsigned b = stages + stage * kStageBytes + {};", parts * PartBytes(0)));
   }
 
@@ -555,14 +564,15 @@ class TensorEmitter {
   }
   void OpenDepth() {
     out_.Unroll();
-    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", conv_ ? conv_->StepsOfStage() : kTensorRowBytes / 32));
+    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", conv_ ? conv_->StepsOfStage() : settings_.row_bytes / 32));
   }
   void Product(std::string_view sums, std::int64_t a_part, std::int64_t b_part, const std::string& add) {
     const ProductKind kind = Kind();
     // 16 of K are 32 bytes of each line, or 16 lines.
-    const auto descriptor = [](bool across, std::string_view tile, std::int64_t at) {
+    const std::string rows = settings_.row_bytes == kTensorRowBytes ? "" : fmt::format("<{}>", settings_.row_bytes);
+    const auto descriptor = [&rows](bool across, std::string_view tile, std::int64_t at) {
       return across ? fmt::format("AcrossDescriptor({} + {} + i * 2048)", tile, at)
-                    : fmt::format("TileDescriptor({} + {} + i * 32)", tile, at);
+                    : fmt::format("TileDescriptor{}({} + {} + i * 32)", rows, tile, at);
     };
     out_.Line(fmt::format("{}({}, {}, {}, {});", kind.Name(), sums,
                           descriptor(kind.a_across, "a", a_part * PartBytes(0)),
@@ -589,9 +599,9 @@ class TensorEmitter {
     out_.Line("CommitProducts();");
     if (TakesTurns() || !PromotesEach()) out_.Line("WaitForProducts<1>();");
     if (TakesTurns()) out_.Line("GiveTurn(1 - warpgroup);");
-    if (!PromotesEach()) Release("block > begin && ", "before");
+    if (!PromotesEach()) ReleaseStage(out_, settings_, "block > begin && ", "before");
     out_.Line("before = stage;");
-    Advance();
+    NextStage(out_);
   }
 
   // What a stage has of other segments' terms: of A in the consumer's own rows, of B in all columns.
@@ -672,7 +682,7 @@ class TensorEmitter {
   const TensorSettings settings_;
   const ConvProduct* const conv_;
   MatmulText text_;
-  const std::int64_t depth_ = TensorDepth(settings_.precision);
+  const std::int64_t depth_ = settings_.row_bytes / TensorElementBytes(settings_.precision);
   const bool scaled_;
   const bool blocks_ = HasBlocks(kernel_);
   const bool promoted_ = scaled_ || blocks_ || (settings_.precision == TensorPrecision::kF8 && settings_.promote > 0);
@@ -681,6 +691,7 @@ class TensorEmitter {
   std::int64_t chunk_ = 0;                                    // of K between two promotions, 0 = never
   std::int64_t steps_ = 1, steps_of_split_ = 1, splits_ = 1;  // a step is a chunk, or a stage where nothing is promoted
   std::vector<PackedOperand> operands_;                       // A, then the right ones
+  const EndStages end_;
   std::string partial_;
 };
 
@@ -715,6 +726,15 @@ bool LieAcrossK(const Kernel& kernel) {
   for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i)
     across &= LayoutOf(kernel, shape, i, type) == OperandLayout::kAcrossK;
   return across;
+}
+
+bool LieAlongK(const Kernel& kernel, TensorPrecision precision) {
+  if (ScalesOperands(kernel, precision)) return false;
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
+  bool along = true;
+  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i)
+    along &= LayoutInPlace(kernel, shape, i, precision) == OperandLayout::kAlongK;
+  return along;
 }
 
 bool RightOnesLieAlike(const Kernel& kernel, TensorPrecision precision) {

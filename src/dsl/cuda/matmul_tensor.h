@@ -57,7 +57,8 @@ bool ScalesOperands(const Kernel& kernel, TensorPrecision precision);
 std::int64_t ColumnsOfOneScale(const Kernel& kernel, const MatmulShape& shape, std::int64_t tile_n);
 // Whether all operands are numbers of the precision's type and are multiplied where they lie: nothing is packed.
 bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision);
-// Whether numbers of 16 bits do so across K, all of them.
+// Whether all do so along K; and whether numbers of 16 bits do across it, all of them.
+bool LieAlongK(const Kernel& kernel, TensorPrecision precision);
 bool LieAcrossK(const Kernel& kernel);
 // Whether all right operands do so alike, so that several products may be made together.
 bool RightOnesLieAlike(const Kernel& kernel, TensorPrecision precision);

@@ -7,6 +7,7 @@
 
 #include "dsl/cuda/matmul_choice.h"
 #include "dsl/cuda/matmul_end.h"
+#include "dsl/cuda/matmul_end_stages.h"
 #include "dsl/cuda/matmul_rows_end.h"
 #include "dsl/knobs.h"
 #include "dsl/way.h"
@@ -15,6 +16,7 @@ namespace hone::dsl {
 namespace {
 
 constexpr std::int64_t kDeepestBlock = 4096;  // as what is promoted
+constexpr int kMostStages = 6;                // that are tried without being told
 constexpr double kNarrowProducts = 1 << 24;   // one row, 4096 x 4096: 34 MB to read
 
 // What has no precision in its name makes one product of what its operands are.
@@ -59,6 +61,27 @@ std::int64_t ProductsAtATime(const Kernel& kernel) {
 // Whether a third operand says where groups of rows end, or segments of K.
 bool EndsOfParts(const Kernel& kernel) { return HasGroups(kernel) || HasSegments(kernel); }
 
+// Whether operands of the chain come in stages where results leave in tiles.
+bool EndsInStages(const Kernel& kernel, const MatmulShape& shape, TensorSettings settings) {
+  settings.stages = kMostStages;
+  settings.end = TensorEnd::kTiles;
+  return !CheckTiles(kernel) && EndStagesOf(kernel, shape, settings, nullptr).stages > 0;
+}
+
+// The copy engine is slow where it fills rows up: of a K that ends in the first half of a row of 128 bytes shorter ones
+// are copied, as long as there are few (docs/measured/cuda_layers.md) and stages have room for what comes at the end.
+std::int64_t RowBytes(const Kernel& kernel, TensorSettings settings) {
+  constexpr std::int64_t kMostOfK = 320;  // bytes
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
+  const std::int64_t bytes = shape.k.extent * TensorElementBytes(settings.precision), behind = bytes % kTensorRowBytes;
+  if (!IsPlain(kernel) || EndsOfParts(kernel) || FoldsColumns(kernel) || !LieAlongK(kernel, settings.precision) ||
+      bytes > kMostOfK || behind == 0 || behind > kTensorRowBytes / 2)
+    return kTensorRowBytes;
+  const bool in_stages = EndsInStages(kernel, shape, settings);
+  settings.row_bytes = bytes <= kTensorRowBytes / 4 ? kTensorRowBytes / 4 : kTensorRowBytes / 2;
+  return in_stages && !EndsInStages(kernel, shape, settings) ? kTensorRowBytes : settings.row_bytes;
+}
+
 // Of the knobs before `stages`.
 TensorSettings TensorSettingsOf(const Kernel& kernel) {
   TensorSettings settings;
@@ -80,6 +103,7 @@ TensorSettings TensorSettingsOf(const Kernel& kernel) {
   }
   settings.turns = kernel.settings.contains("turns") && WordSetting(kernel, "turns") == "yes";
   if (settings.turns) settings.tile_m = 64;
+  settings.row_bytes = RowBytes(kernel, settings);
   return settings;
 }
 
@@ -266,11 +290,16 @@ std::vector<Setting> TensorTurnsValues(const Kernel& kernel) {
   // A half reads as much of B as both together, so that more comes through L2: 768 of K take 3 to 6 % less time then,
   // since the end is a large part of it, 2048 and 3072 take 1 to 6 % more, and tiles of 128 columns 10 to 40 %
   // (docs/measured/cuda_16bit.md). It takes tiles for every multiprocessor to have another turn.
-  // What ends with folded rows has not been measured.
+  // What ends with folded rows has not been measured. Where operands of the end come in stages the other consumer would
+  // wait for those, too: 12544 x 1024 x 256 takes 26.6 us so and 20.7 otherwise (docs/measured/cuda_layers.md).
   constexpr std::int64_t kShortK = 1024;
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
   const std::int64_t columns = TupleSetting(kernel, "tile")[1];
-  const bool pays = !FoldsColumns(kernel) && shape.k.extent <= kShortK && columns == 256 &&
+  TensorSettings settings = TensorSettingsOf(kernel);
+  settings.stages = kMostStages;
+  if (!CheckTiles(kernel)) settings.end = TensorEnd::kTiles;
+  const bool pays = !FoldsColumns(kernel) && EndStagesOf(kernel, shape, settings, nullptr).stages == 0 &&
+                    shape.k.extent <= kShortK && columns == 256 &&
                     TilesOf(shape, 128, columns) > kernel.device->multiprocessors;
   return pays ? std::vector<Setting>{Word("yes"), Word("no")} : std::vector<Setting>{Word("no"), Word("yes")};
 }
@@ -281,7 +310,7 @@ std::optional<std::string> CheckTensorTurns(const Kernel& kernel, const Setting&
 
 std::vector<Setting> TensorStagesValues(const Kernel& kernel) {
   TensorSettings settings = TensorSettingsOf(kernel);
-  settings.stages = 6;
+  settings.stages = kMostStages;
   while (settings.stages > 2 && CheckTensor(kernel.device->limits, settings)) --settings.stages;
   std::vector<Setting> values = {Whole(settings.stages)};
   if (settings.stages > 2) values.push_back(Whole(settings.stages - 1));

@@ -96,10 +96,12 @@ __device__ __forceinline__ void FetchMap(const TensorMap* map) {
 
 // --- Products.
 
-// Rows of 128 bytes, one after the other, swizzled in groups of eight rows: what a box of 64 two-byte elements a row
-// becomes.
+// Rows of 128, 64 or 32 bytes, one after the other, swizzled in groups of eight rows: what a box of 64 two-byte elements
+// a row becomes.
+template <int ROW_BYTES = 128>
 __device__ __forceinline__ unsigned long TileDescriptor(unsigned address) {
-  return static_cast<unsigned long>((address & 0x3ffff) >> 4) | (1ul << 16) | (64ul << 32) | (1ul << 62);
+  constexpr unsigned long kSwizzle = ROW_BYTES == 128 ? 1 : ROW_BYTES == 64 ? 2 : 3, kEightRows = ROW_BYTES * 8 / 16;
+  return static_cast<unsigned long>((address & 0x3ffff) >> 4) | (1ul << 16) | (kEightRows << 32) | (kSwizzle << 62);
 }
 __device__ __forceinline__ void BeginProducts() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void CommitProducts() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }

@@ -7,6 +7,16 @@ __device__ __forceinline__ void StoreMatrices(unsigned to, unsigned a, unsigned 
                "r"(d)
                : "memory");
 }
+// Likewise what has come into it, as pairs of 16 bits.
+template <class Pair>
+__device__ __forceinline__ void LoadMatrices(unsigned from, Pair* to) {
+  unsigned words[4];
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(from)
+               : "memory");
+  for (int i = 0; i < 4; ++i) to[i] = *reinterpret_cast<const Pair*>(&words[i]);
+}
 // All threads of the warpgroup come here before any goes on.
 __device__ __forceinline__ void MeetWarpgroup(int warpgroup) {
   asm volatile("bar.sync %0, 128;" ::"r"(warpgroup + 3) : "memory");

@@ -13,7 +13,7 @@ std::int64_t TensorParts(const TensorSettings& settings) {
 }
 std::int64_t TensorWidth(const TensorSettings& settings) { return settings.products * settings.tile_n; }
 std::int64_t TensorStageBytes(const TensorSettings& settings) {
-  return (settings.tile_m + TensorWidth(settings)) * kTensorRowBytes * TensorParts(settings);
+  return (settings.tile_m + TensorWidth(settings)) * settings.row_bytes * TensorParts(settings);
 }
 std::int64_t TensorScaleBytes(const TensorSettings& settings) {
   const bool scales = settings.end == TensorEnd::kLines || settings.precision == TensorPrecision::kF32x3;

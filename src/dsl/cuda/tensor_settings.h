@@ -17,6 +17,7 @@ enum class TensorPrecision : std::uint8_t { kF32x3, kF16, kBF16, kTF32, kF8, kI8
 struct TensorSettings {
   TensorPrecision precision = TensorPrecision::kF32x3;
   std::int64_t tile_m = 128, tile_n = 128;  // 64 rows a warpgroup
+  std::int64_t row_bytes = 128;  // of K in a stage; 64 or 32, so that little of a short K's is beyond its end
   int stages = 3;
   std::int64_t promote = 64;  // of K; a multiple of TensorDepth; 0 = never
   int cluster = 1;            // blocks, one above the other, that share their tiles of B
@@ -29,12 +30,13 @@ struct TensorSettings {
   int sums = 1;             // of `promote` elements, that a thread has: 2, one is promoted while the other is made
 };
 
-inline constexpr std::int64_t kTensorRowBytes = 128;  // of K in a stage
+inline constexpr std::int64_t kTensorRowBytes = 128;  // of K in a stage, at most
 inline constexpr std::int64_t kMostGroups = 1024;
 // On the way out through shared memory: floats from one of a warp's lines to the next, padded so that pairs of eight
 // rows lie in different banks; and a box of 64 rows by so many columns of 16 bits, of which each warpgroup has two, one
 // that is written while the other is copied.
-inline constexpr std::int64_t kEndLineStride = 40, kEndBoxColumns = 64, kEndBoxBytes = 64 * kEndBoxColumns * 2;
+inline constexpr std::int64_t kEndLineStride = 40, kEndBoxColumns = 64, kEndRowBytes = kEndBoxColumns * 2,
+                              kEndBoxBytes = 64 * kEndRowBytes;
 
 // Bytes of an element as it is multiplied, and elements of K in a stage.
 std::int64_t TensorElementBytes(TensorPrecision precision);

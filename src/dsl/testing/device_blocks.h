@@ -157,10 +157,11 @@ class DeviceBlocksTest : public ::testing::Test {
   static std::string MapText(const TensorMapArgument& map, std::size_t buffer, std::size_t bytes) {
     const auto list = [](const std::vector<std::int64_t>& of) { return fmt::format("{{{}}}", fmt::join(of, ", ")); };
     const PixelWalk walk = map.pixels.value_or(PixelWalk{});
-    return fmt::format("TensorMap{{static_cast<unsigned char*>(buffers[{}]) + {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}",
-                       buffer, map.offset * static_cast<std::int64_t>(bytes), bytes, map.tf32, list(map.shape),
-                       list(map.strides), map.pixels ? map.box[0] : map.box[map.box.size() - 2], walk.lower.size(),
-                       list(walk.lower), list(walk.upper), list(walk.stride));
+    return fmt::format(
+        "TensorMap{{static_cast<unsigned char*>(buffers[{}]) + {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", buffer,
+        map.offset * static_cast<std::int64_t>(bytes), bytes, map.tf32, list(map.shape), list(map.strides),
+        map.pixels ? map.box[0] : map.box[map.box.size() - 2], walk.lower.size(), list(walk.lower), list(walk.upper),
+        list(walk.stride), map.box.back() * static_cast<std::int64_t>(bytes));
   }
 
   static void RunOnHost(const std::string& source, std::vector<void*>& addresses) {

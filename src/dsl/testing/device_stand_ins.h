@@ -11,10 +11,15 @@ inline constexpr std::string_view kDeviceProducts = R"(template <class T, int N>
 struct Products {
   static int Row(int i) { return threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4 + i / 2 % 2 * 8; }
   static int Column(int i) { return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
-  static T At(unsigned address) { return *reinterpret_cast<T*>(there->memory + Swizzled(address)); }
+  static T At(unsigned address, int row_bytes = 128) {
+    return *reinterpret_cast<T*>(there->memory + Swizzled(address, row_bytes));
+  }
   static unsigned Begin(unsigned long d) { return (d & 0x3fff) << 4; }
   static constexpr int kDepth = 32 / sizeof(T);
-  static float Along(unsigned long d, int row, int k) { return At(Begin(d) + row * 128 + k * sizeof(T)); }
+  static float Along(unsigned long d, int row, int k) {
+    const int row_bytes = 128 >> (d >> 62);
+    return At(Begin(d) + row * row_bytes + k * sizeof(T), row_bytes);
+  }
   static float Across(unsigned long d, int k, int column) {
     return At(Begin(d) + column / 64 * ((d >> 16 & 0x3fff) << 4) + k * 128 + column % 64 * 2);
   }
@@ -254,6 +259,7 @@ struct TensorMap {
   long extents[5], strides[5];  // outermost first, as those below
   int rows, spatial;            // 0: it is of boxes
   int lower[3], upper[3], step[3];
+  int row_bytes;  // of a line of what is copied
   // An element as it comes, by its place from the innermost dimension on; 0 outside.
   template <class Places>
   unsigned Element(const Places& place) const {
@@ -272,7 +278,10 @@ struct TensorMap {
 static unsigned SharedAddress(const void* pointer) {
   return static_cast<const unsigned char*>(pointer) - there->memory;
 }
-static unsigned Swizzled(unsigned address) { return address ^ (address >> 7 & 7) << 4; }
+// Lines of so many bytes, 16 of them at a time.
+static unsigned Swizzled(unsigned address, int row_bytes = 128) {
+  return address ^ (address >> 7 & (row_bytes / 16 - 1)) << 4;
+}
 static void InitBarrier(unsigned barrier, int arrivals) {
   Barrier& made = there->barriers[barrier];
   made.arrivals = made.left = arrivals;
@@ -289,12 +298,13 @@ static void TakeTurn(int) { there->two.Wait(); }
 static void CopyBoxTo(Block& block, unsigned to, const TensorMap* map, int k, int row, int batch, int part,
                       unsigned barrier) {
   for (int r = 0; r < map->rows; ++r)
-    for (int c = 0; c < 128 / map->bytes; ++c) {
+    for (int c = 0; c < map->row_bytes / map->bytes; ++c) {
       const long place[] = {k + c, row + r, batch, part};
       const unsigned element = map->Element(place);
-      std::memcpy(block.memory + Swizzled(to + r * 128 + c * map->bytes), &element, map->bytes);
+      std::memcpy(block.memory + Swizzled(to + r * map->row_bytes + c * map->bytes, map->row_bytes), &element,
+                  map->bytes);
     }
-  block.barriers.at(barrier).Change(0, -map->rows * 128);
+  block.barriers.at(barrier).Change(0, -map->rows * map->row_bytes);
 }
 // `places`: channel, spatial ones innermost first, image; then by how much each spatial one is moved.
 static void CopyPixelsTo(Block& block, unsigned to, const TensorMap* map, std::vector<long> places, unsigned barrier) {
@@ -347,7 +357,10 @@ static void CopyBoxToAll(unsigned to, const TensorMap* map, int k, int row, int 
 static void FetchMap(const TensorMap*) {}
 static void StoreShared(unsigned to, unsigned word) { std::memcpy(there->memory + to, &word, 4); }
 static void StoreShared(unsigned to, const unsigned (&words)[4]) { std::memcpy(there->memory + to, words, 16); }
-static unsigned long TileDescriptor(unsigned address) { return address >> 4; }
+template <int ROW_BYTES = 128>
+unsigned long TileDescriptor(unsigned address) {
+  return address >> 4 | (ROW_BYTES == 128 ? 0ul : ROW_BYTES == 64 ? 1ul : 2ul) << 62;
+}
 static void BeginProducts() {}
 static void CommitProducts() {}
 // They are done when all of a warpgroup's are.
@@ -369,6 +382,16 @@ static void StoreMatrices(unsigned to, unsigned a, unsigned b, unsigned c, unsig
   const unsigned words[4] = {a, b, c, d};
   for (int i = 0; i < 4; ++i)
     std::memcpy(there->memory + warp.words[0][i * 8 + lane / 4] + lane % 4 * 4, &words[i], 4);
+  warp.sync.Wait();
+}
+template <class Pair>
+void LoadMatrices(unsigned from, Pair* to) {
+  Warp& warp = there->warps[threadIdx.x / 32];
+  const int lane = threadIdx.x % 32;
+  warp.words[0][lane] = from;
+  warp.sync.Wait();
+  for (int i = 0; i < 4; ++i)
+    std::memcpy(&to[i], there->memory + warp.words[0][i * 8 + lane / 4] + lane % 4 * 4, 4);
   warp.sync.Wait();
 }
 static void MeetWarpgroup(int warpgroup) { there->warpgroups[warpgroup].sync.Wait(); }

@@ -181,16 +181,16 @@ TEST_F(ConvBlocksTest, TransposedOnesWithGapsAreAProductForEachPhase) {
 
 // As they come: images and weights are copied.
 constexpr std::string_view kPrograms[] = {
-    "input x: bf16[4, 64, 28, 28]\ninput w: bf16[128, 64, 3, 3]\ninput b: bf16[128]\noutput y: bf16[4, 128, 28, 28]\n"
+    "input x: bf16[3, 64, 14, 14]\ninput w: bf16[128, 64, 3, 3]\ninput b: bf16[128]\noutput y: bf16[3, 128, 14, 14]\n"
     "view c = b: [128, 1, 1] strides [1, 0, 0]\n"
     "y = conv(x, w) by {padding: 1} with {path: tiles} -> silu(it + c)",
-    "input x: bf16[4, 64, 28, 28]\ninput w: bf16[64, 64, 3, 3]\ninput r: bf16[4, 64, 28, 28]\n"
-    "output y: bf16[4, 64, 28, 28]\n"
+    "input x: bf16[3, 64, 14, 14]\ninput w: bf16[64, 64, 3, 3]\ninput r: bf16[3, 64, 14, 14]\n"
+    "output y: bf16[3, 64, 14, 14]\n"
     "y = conv(x, w) by {padding: 1} with {path: tiles, layout: channels_last} -> relu(it + r)",
     "input x: f16[3, 3, 50, 50]\ninput w: f16[64, 3, 7, 7]\noutput y: f16[3, 64, 25, 25]\n"
     "y = conv(x, w) by {padding: 3, stride: 2} with {path: tiles}",
-    "input x: f16[8, 3, 224, 224]\nparam w: f16[768, 3, 16, 16]\nparam b: f16[768]\noutput y: f16[8, 768, 14, 14]\n"
-    "view c = b: [768, 1, 1] strides [1, 0, 0]\ny = conv(x, w) by {stride: 16} with {path: tiles} -> it + c",
+    "input x: f16[8, 3, 64, 64]\nparam w: f16[72, 3, 16, 16]\nparam b: f16[72]\noutput y: f16[8, 72, 4, 4]\n"
+    "view c = b: [72, 1, 1] strides [1, 0, 0]\ny = conv(x, w) by {stride: 16} with {path: tiles} -> it + c",
     "input x: f16[5, 20, 17, 19]\ninput w: f16[33, 20, 3, 2]\noutput y: f16[5, 33, 16, 9]\n"
     "y = conv(x, w) by {padding: 1x0, stride: 1x2, extent: 16x9} with {path: tiles, split: 2} -> it * 2",
     "input x: f16[2, 24, 12, 10]\ninput w: f16[24, 16, 3, 3]\noutput y: f16[2, 16, 12, 10]\n"
@@ -216,9 +216,16 @@ constexpr std::string_view kPrograms[] = {
     "output y: bf16[3, 32, 10, 10]\nview s = t: [3, 64, 1, 1] strides [64, 1, 0, 0]\n"
     "h: bf16 = conv(x, w) by {padding: 1} with {path: tiles, layout: channels_last} -> it + s\n"
     "y = conv(h, v) with {path: tiles}",
+    // Added as it lies, channels last.
+    "input x: bf16[3, 32, 10, 10]\ninput w: bf16[64, 32, 3, 3]\ninput v: bf16[64, 64, 3, 3]\ninput u: bf16[32, 64, 1, "
+    "1]\n"
+    "output y: bf16[3, 32, 10, 10]\n"
+    "h: bf16 = conv(x, w) by {padding: 1} with {path: tiles, layout: channels_last}\n"
+    "z: bf16 = conv(h, v) by {padding: 1} with {path: tiles, layout: channels_last} -> relu(it + h)\n"
+    "y = conv(z, u) with {path: tiles}",
 };
 constexpr std::string_view kFloats[] = {
-    "input x: f32[4, 64, 14, 14]\ninput w: f32[128, 64, 3, 3]\ninput b: f32[128]\noutput y: f32[4, 128, 14, 14]\n"
+    "input x: f32[2, 64, 14, 14]\ninput w: f32[128, 64, 3, 3]\ninput b: f32[128]\noutput y: f32[2, 128, 14, 14]\n"
     "view c = b: [128, 1, 1] strides [1, 0, 0]\n"
     "y = conv(x, w) by {padding: 1} with {path: tiles, precision: tf32} -> gelu(it + c)",
     "input x: f32[2, 3, 32, 32]\ninput w: f32[16, 3, 3, 3]\noutput y: f32[2, 16, 30, 30]\n"

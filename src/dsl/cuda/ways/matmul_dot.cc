@@ -14,6 +14,7 @@ namespace hone::dsl::cuda_way_matmul_dot {
 namespace {
 
 constexpr std::int64_t kThreads = 256;
+constexpr std::int64_t kOneTile = 64 * 64;  // elements
 
 class DotEmitter : MatmulInParts {
  public:
@@ -99,8 +100,11 @@ class DotEmitter : MatmulInParts {
 
 std::optional<double> Cost(const Kernel& kernel) {
   const MatmulShape shape(kernel);
-  if (IsNarrow(shape) && AlongK(kernel, shape)) return 1.1;
-  return std::nullopt;
+  if (!AlongK(kernel, shape)) return std::nullopt;
+  if (IsNarrow(shape)) return 1.1;
+  // What would be one tile of a way without tensor cores: 64 x 20 x 480 took 35 us so.
+  const bool little = shape.m.extent * shape.n.extent * BatchesOf(shape) <= kOneTile;
+  return little && !IsLarge(shape) ? std::optional(1.4) : std::nullopt;
 }
 
 std::vector<Setting> TileValues(const Kernel& kernel) {

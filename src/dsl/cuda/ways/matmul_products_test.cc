@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "dsl/testing/device_blocks.h"
 #include "dsl/testing/device_program.h"
 
 namespace hone {
@@ -74,6 +75,31 @@ constexpr Case kCases[] = {
     {600, 1028, 520, 1, "tile: 128x256, turns: yes, end: tiles", "gelu(it + b)", Across::kBoth},
     {256, 512, 256, 2, "tile: 128x128, end: tiles, cluster: 2", "silu(it) * u1", Across::kB},
     {200, 136, 264, 4, "tile: 128x64, end: tiles", "it * u1 + u2 * u3", Across::kBoth},
+    // Short rows of K.
+    {300, 16, 136, 1, "tile: 128x64, end: tiles", "it + r"},
+    {300, 24, 136, 2, "tile: 64x64, end: tiles", "it * u1"},
+    {600, 96, 520, 1, "tile: 128x128, turns: yes, end: tiles", "it + r"},
+    {600, 152, 520, 1, "tile: 128x256, end: tiles, cluster: 2", "it * b + r"},
+    {300, 32, 72, 1, "tile: 128x64, end: lines", "it"},
+    // Several tiles a block, whose K and end are more stages than the ring has.
+    {17000, 384, 8, 1, "tile: 128x64, turns: yes, end: tiles", "it + r"},
+    {600, 328, 520, 1, "tile: 128x256, turns: yes, end: tiles, cluster: 2", "it * b + r"},
+};
+// What is added lies as the result: in batches, in heads that lie side by side or apart, among more columns, twice.
+constexpr std::string_view kAsTheTarget[] = {
+    "input x: bf16[3, 200, 72]\ninput held: bf16[3, 136, 72]\ninput r: bf16[3, 200, 136]\n"
+    "output y: bf16[3, 200, 136]\nview w = held: [3, 72, 136] strides [9792, 1, 72]\n"
+    "y = matmul(x, w) with {precision: bf16, end: tiles} -> relu(it + r)",
+    "input x: f16[300, 72]\ninput held: f16[256, 72]\ninput r: f16[300, 4, 64]\noutput y: f16[300, 4, 64]\n"
+    "view w = held: [4, 72, 64] strides [4608, 1, 72]\n"
+    "y = matmul(x, w) by {heads: 1} with {precision: f16, end: tiles} -> it + r",
+    "input x: bf16[200, 72]\ninput held: bf16[256, 72]\ninput r: bf16[4, 200, 64]\noutput y: bf16[4, 200, 64]\n"
+    "view w = held: [4, 72, 64] strides [4608, 1, 72]\n"
+    "y = matmul(x, w) with {precision: bf16, end: tiles} -> it * r",
+    "input x: bf16[300, 136]\ninput held: bf16[136, 136]\ninput more: bf16[300, 200]\ninput s: bf16[300, 136]\n"
+    "output y: bf16[300, 136]\nview r = more: [300, 136] strides [200, 1] offset 8\n"
+    "view w = held: [136, 136] strides [1, 136]\n"
+    "y = matmul(x, w) with {precision: bf16, end: tiles, tile: 128x128, turns: yes} -> it * r + s",
 };
 
 std::string Text(const Case& one, const std::string& type) {
@@ -82,6 +108,7 @@ std::string Text(const Case& one, const std::string& type) {
 }
 
 using CudaProductsTest = testing::CudaProgramTest;
+using ProductsOnHostTest = dsl::testing::DeviceBlocksTest;
 using ProductsOnDeviceTest = testing::ProgramOnDeviceTest;
 
 TEST_F(CudaProductsTest, EveryWayCompilesAndFitsWithoutSpills) {
@@ -97,6 +124,25 @@ TEST_F(CudaProductsTest, EveryWayCompilesAndFitsWithoutSpills) {
     const auto& instructions = built.launches[0].instructions;
     EXPECT_TRUE(instructions.contains("HGMMA"));
     EXPECT_EQ(instructions.contains("UTMASTG"), kCases[i].settings.find("end: lines") == std::string_view::npos);
+  }
+}
+
+TEST_F(CudaProductsTest, WhatLiesAsTheTargetComesInStages) {
+  for (const auto text : kAsTheTarget) {
+    SCOPED_TRACE(text);
+    const auto built = BuiltOf(text);
+    ASSERT_EQ(built.launches.size(), 1u);
+    EXPECT_TRUE(built.launches[0].instructions.contains("LDSM"));
+    EXPECT_EQ(built.launches[0].spill_load_bytes + built.launches[0].spill_store_bytes, 0);
+  }
+  // Not what is turned, what begins between two multiples of 16 bytes, or is of other bytes.
+  for (const std::string r :
+       {"input r: bf16[136, 200]\nview s = r: [200, 136] strides [1, 200]",
+        "input r: bf16[200, 200]\nview s = r: [200, 136] strides [200, 1] offset 2", "input s: f32[200, 136]"}) {
+    const auto built = BuiltOf("input x: bf16[200, 72]\ninput w: bf16[72, 136]\n" + r +
+                               "\noutput y: bf16[200, 136]\n"
+                               "y = matmul(x, w) with {precision: bf16, end: tiles} -> it + s");
+    EXPECT_FALSE(built.launches[0].instructions.contains("LDSM")) << r;
   }
 }
 
@@ -153,6 +199,16 @@ TEST_F(CudaProductsTest, WhatCannotBeIsSaid) {
             "'end' lines: only products of operands that lie as they are multiplied have it; remove it");
 }
 
+TEST_F(ProductsOnHostTest, BlocksComputeWhatTheySay) {
+  const auto expect = [this](std::string_view text) {  // nothing stands in for turns
+    if (text.find("turns") == std::string_view::npos) ExpectBlocksSay(text, 0x1p-7);
+  };
+  for (const auto text : kAsTheTarget) expect(text);
+  for (const Case& one : kCases) {
+    if (one.k < 100 && one.across == Across::kNone) expect(Text(one, "bf16"));
+  }
+}
+
 TEST_F(ProductsOnDeviceTest, ItComputesWhatTheProgramSays) {
   for (const Case& one : kCases) {
     if (one.m * one.k * one.n > 200'000'000) continue;  // the interpreter is slow
@@ -161,6 +217,7 @@ TEST_F(ProductsOnDeviceTest, ItComputesWhatTheProgramSays) {
       ExpectWhatItSays(Text(one, type), 0x1p-7);
     }
   }
+  for (const auto text : kAsTheTarget) ExpectWhatItSays(text, 0x1p-7);
 }
 
 }  // namespace
