@@ -211,6 +211,11 @@ class TilesEnd {
     }
     out_.Line("unsigned made[16];");
     OpenPairs("box");
+    // Of columns that no tile has are many where a tile has all of them.
+    if (const std::int64_t n = text_.shape.n.extent; n < tile_n_ && n % kEndBoxColumns != 0) {
+      out_.Line("made[i] = 0;");
+      out_.Line(fmt::format("if (box * {} + i / 2 * 8 >= {}) continue;", kEndBoxColumns, n));
+    }
     out_.Line("float pair[2];");
     out_.Unroll();
     out_.Open("for (int e = 0; e < 2; ++e)");
@@ -419,8 +424,8 @@ std::optional<std::string> CheckTiles(const Kernel& kernel) {
 void OpenTileEnd(DeviceWriter& out, const TensorSettings& settings) {
   if (settings.end == TensorEnd::kTiles) {
     out.Define(std::string(kTensorEndText));
-    out.Line(
-        fmt::format("const unsigned leaving = stages + kStages * kStageBytes + warpgroup * {};", 2 * kEndBoxBytes));
+    out.Line(fmt::format("const unsigned leaving = stages + {} + warpgroup * {};", TensorRingBytes(settings),
+                         2 * kEndBoxBytes));
     out.Line("const int row = thread / 32 * 16 + thread % 16;");
     out.Line("unsigned box_at = 0;");
     return;

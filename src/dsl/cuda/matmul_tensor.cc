@@ -103,6 +103,7 @@ class TensorEmitter {
 
  private:
   bool Grouped() const { return settings_.groups > 0; }
+  bool KeepsB() const { return settings_.kept_steps > 0; }
   bool FoldsRows() const { return settings_.end == TensorEnd::kRows; }
   bool FoldsGroups() const { return ColumnsOfGroup(kernel_) > 0; }
   const KernelOperand& Ends() const { return InputOperand(kernel_, 2); }
@@ -199,7 +200,9 @@ class TensorEmitter {
     launch.aside = true;
     launch.static_shared_bytes = TensorStaticBytes(settings_);
     launch.cluster_x = cluster;
-    launch.grid_x = std::min(items_, kernel_.device->multiprocessors * resident / cluster) * cluster;
+    std::int64_t blocks = kernel_.device->multiprocessors * resident / cluster;
+    if (KeepsB()) blocks = blocks / tiles_n_ * tiles_n_;  // whose items have the same columns
+    launch.grid_x = std::min(items_, blocks) * cluster;
     launch.shared_bytes = TensorSharedBytes(settings_);
     out_.Launch(launch);
   }
@@ -235,6 +238,7 @@ class TensorEmitter {
     }
     out_.Line("extern __shared__ unsigned char tiles[];");
     out_.Line("__shared__ __align__(8) unsigned long full[kStages], empty[kStages];");
+    if (KeepsB()) out_.Line("__shared__ __align__(8) unsigned long kept[1];");
     out_.Line("const unsigned stages = (SharedAddress(tiles) + 1023) & ~1023u;");
     out_.Line("const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128;");
     if (cluster > 1) out_.Line("const unsigned member = BlockOfCluster();");
@@ -243,6 +247,7 @@ class TensorEmitter {
     out_.Line("InitBarrier(SharedAddress(&full[i]), 1);");
     out_.Line(fmt::format("InitBarrier(SharedAddress(&empty[i]), {});", readers * cluster));
     out_.Close();
+    if (KeepsB()) out_.Line("InitBarrier(SharedAddress(&kept[0]), 1);");
     out_.Line("PublishBarriers();");
     out_.Close();
     out_.Await();
@@ -289,7 +294,8 @@ class TensorEmitter {
     const std::int64_t operand_bytes = (text_.shape.m.extent + text_.shape.n.extent * settings_.products) *
                                        text_.shape.k.extent * TensorParts(settings_) *
                                        TensorElementBytes(settings_.precision);
-    const std::int64_t row_group = operand_bytes <= kSmallOperands ? 1 : kRowGroup * (settings_.turns ? 2 : 1);
+    const std::int64_t row_group =
+        KeepsB() || operand_bytes <= kSmallOperands ? 1 : kRowGroup * (settings_.turns ? 2 : 1);
     const std::string of_cluster = cluster > 1 ? fmt::format(" / {}", cluster) : "";
     const std::string& index = text_.index;
     out_.Open(fmt::format("for (int item = blockIdx.x{0}; item < {1}; item += gridDim.x{0})", of_cluster, items_));
@@ -326,6 +332,7 @@ class TensorEmitter {
     out_.Line("FetchMap(&a_map);");
     for (std::int64_t p = 0; p < settings_.products; ++p) out_.Line(fmt::format("FetchMap(&{});", Right("b_map", p)));
     for (const int operand : end_.operands) out_.Line(fmt::format("FetchMap(&{});", EndMapName(operand)));
+    if (KeepsB()) CopyKept();
     OpenItems();
     const std::vector<std::string> batches = text_.OpenBatches("batch", -1);
     if (conv_) {
@@ -363,7 +370,7 @@ class TensorEmitter {
     }
     if (conv_) conv_->OpenStage(out_);
     for (std::int64_t p = 0; p < parts; ++p) CopyTile(0, p * PartBytes(0), "a_map", "a_batch", p);
-    for (std::int64_t copy = 0; copy < parts * settings_.products; ++copy) {
+    for (std::int64_t copy = 0; !KeepsB() && copy < parts * settings_.products; ++copy) {
       const std::int64_t part = copy % parts, product = copy / parts;
       CopyTile(1 + static_cast<int>(product),
                parts * PartBytes(0) + part * PartBytes(1) + product * settings_.tile_n * settings_.row_bytes,
@@ -372,6 +379,29 @@ class TensorEmitter {
     NextStage(out_);
     out_.Close();
     EmitEndCopies(end_, text_, out_, settings_);
+    out_.Close();
+    out_.Close();
+  }
+
+  // What is kept of B, a step after the other, by each block of a cluster for itself.
+  void CopyKept() {
+    const std::int64_t lines = CopiedLines(1), step = TensorWidth(settings_) * settings_.row_bytes;
+    const std::string of_cluster = settings_.cluster > 1 ? fmt::format(" / {}", settings_.cluster) : "";
+    out_.Open("");
+    out_.Line(
+        fmt::format("const {} n0 = blockIdx.x{} % {} * {};", text_.index, of_cluster, tiles_n_, settings_.tile_n));
+    out_.Line("const unsigned barrier = SharedAddress(&kept[0]);");
+    out_.Line(fmt::format("ExpectBytes(barrier, {});", TensorKeptBytes(settings_)));
+    out_.Open(fmt::format("for (int block = 0; block < {}; ++block)", settings_.kept_steps));
+    out_.Line(fmt::format("const unsigned to = stages + kStages * kStageBytes + block * {};", step));
+    if (conv_) conv_->OpenStage(out_);
+    for (std::int64_t share = 0; share < settings_.products * settings_.cluster; ++share) {
+      const std::int64_t product = share / settings_.cluster, row = share % settings_.cluster * lines;
+      const std::string at = fmt::format("to + {}", share * lines * settings_.row_bytes), map = Right("b_map", product),
+                        from = row > 0 ? fmt::format(" + {}", row) : "";
+      out_.Line(conv_ ? conv_->Copy(1, at, map, from, 0)
+                      : fmt::format("CopyBox({}, &{}, block * {}, n0{}, 0, 0, barrier);", at, map, depth_, from));
+    }
     out_.Close();
     out_.Close();
   }
@@ -406,6 +436,7 @@ class TensorEmitter {
                                                   : width == 256                   ? kAloneConsumerRegisters
                                                                                    : kOneConsumerRegisters));
     OpenTileEnd(out_, settings_);
+    if (KeepsB()) out_.Line("WaitFor(SharedAddress(&kept[0]), 0);");
     if (TakesTurns() || settings_.turns) out_.Line("if (warpgroup == 1) GiveTurn(0);");
     if (settings_.turns) out_.Line("int turn = 1;");
     OpenItems();
@@ -553,7 +584,8 @@ class TensorEmitter {
     out_.Line(settings_.turns ? "const unsigned a = stages + stage * kStageBytes;"
                               : fmt::format("const unsigned a = stages + stage * kStageBytes + warpgroup * {};",
                                             64 * settings_.row_bytes));
-    out_.Line(fmt::format("const unsigned b = stages + stage * kStageBytes + {};", parts * PartBytes(0)));
+    out_.Line(KeepsB() ? fmt::format("const unsigned b = stages + kStages * kStageBytes + block * {};", PartBytes(1))
+                       : fmt::format("const unsigned b = stages + stage * kStageBytes + {};", parts * PartBytes(0)));
   }
 
   // Products of parts of both operands, of all K in the stage; `add` says when they add to what is there.

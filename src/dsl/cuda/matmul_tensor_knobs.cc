@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "dsl/cuda/channels_last.h"
 #include "dsl/cuda/matmul_choice.h"
 #include "dsl/cuda/matmul_end.h"
 #include "dsl/cuda/matmul_end_stages.h"
@@ -15,9 +16,9 @@
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kDeepestBlock = 4096;  // as what is promoted
-constexpr int kMostStages = 6;                // that are tried without being told
-constexpr double kNarrowProducts = 1 << 24;   // one row, 4096 x 4096: 34 MB to read
+constexpr std::int64_t kDeepestBlock = 4096;        // as what is promoted
+constexpr int kMostStages = 6, kMostStagesOfA = 8;  // that are tried without being told
+constexpr double kNarrowProducts = 1 << 24;         // one row, 4096 x 4096: 34 MB to read
 
 // What has no precision in its name makes one product of what its operands are.
 TensorPrecision PrecisionOf(const Kernel& kernel) {
@@ -82,6 +83,29 @@ std::int64_t RowBytes(const Kernel& kernel, TensorSettings settings) {
   return in_stages && !EndsInStages(kernel, shape, settings) ? kTensorRowBytes : settings.row_bytes;
 }
 
+// Steps of K of which a block keeps all of B: its tiles have the same columns then, one after the other. The copy
+// engine takes three cycles a row, whatever is in it, so that a short K's B would take most of its time
+// (docs/measured/cuda_layers.md). Tiles have to be many, columns to divide nearly all of the device among them, and
+// what comes at the end has to come in stages as before.
+std::int64_t KeptSteps(const Kernel& kernel, const TensorSettings& settings) {
+  constexpr std::int64_t kMostKept = 96 << 10, kFewestTiles = 3;
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
+  if (!IsPlain(kernel) || EndsOfParts(kernel) || FoldsColumns(kernel) || !LieAlongK(kernel, settings.precision) ||
+      BatchesOf(shape) > 1 || TensorConsumers(settings) != 2)
+    return 0;
+  if (kernel.way->family == "conv" && !MakesChannelsLast(kernel)) return 0;  // B is pixels
+  const std::int64_t processors = kernel.device->multiprocessors,
+                     columns = (shape.n.extent + settings.tile_n - 1) / settings.tile_n,
+                     blocks = processors / columns * columns;
+  if (10 * blocks < 9 * processors || TilesOf(shape, settings.tile_m, settings.tile_n) < kFewestTiles * blocks)
+    return 0;
+  TensorSettings kept = settings;
+  const std::int64_t bytes = shape.k.extent * TensorElementBytes(settings.precision);
+  kept.kept_steps = (bytes + settings.row_bytes - 1) / settings.row_bytes;
+  if (TensorKeptBytes(kept) > kMostKept) return 0;
+  return EndsInStages(kernel, shape, settings) && !EndsInStages(kernel, shape, kept) ? 0 : kept.kept_steps;
+}
+
 // Of the knobs before `stages`.
 TensorSettings TensorSettingsOf(const Kernel& kernel) {
   TensorSettings settings;
@@ -104,6 +128,7 @@ TensorSettings TensorSettingsOf(const Kernel& kernel) {
   settings.turns = kernel.settings.contains("turns") && WordSetting(kernel, "turns") == "yes";
   if (settings.turns) settings.tile_m = 64;
   settings.row_bytes = RowBytes(kernel, settings);
+  settings.kept_steps = KeptSteps(kernel, settings);
   return settings;
 }
 
@@ -310,7 +335,7 @@ std::optional<std::string> CheckTensorTurns(const Kernel& kernel, const Setting&
 
 std::vector<Setting> TensorStagesValues(const Kernel& kernel) {
   TensorSettings settings = TensorSettingsOf(kernel);
-  settings.stages = kMostStages;
+  settings.stages = settings.kept_steps > 0 ? kMostStagesOfA : kMostStages;
   while (settings.stages > 2 && CheckTensor(kernel.device->limits, settings)) --settings.stages;
   std::vector<Setting> values = {Whole(settings.stages)};
   if (settings.stages > 2) values.push_back(Whole(settings.stages - 1));

@@ -13,7 +13,8 @@ std::int64_t TensorParts(const TensorSettings& settings) {
 }
 std::int64_t TensorWidth(const TensorSettings& settings) { return settings.products * settings.tile_n; }
 std::int64_t TensorStageBytes(const TensorSettings& settings) {
-  return (settings.tile_m + TensorWidth(settings)) * settings.row_bytes * TensorParts(settings);
+  const std::int64_t lines = settings.tile_m + (settings.kept_steps > 0 ? 0 : TensorWidth(settings));
+  return lines * settings.row_bytes * TensorParts(settings);
 }
 std::int64_t TensorScaleBytes(const TensorSettings& settings) {
   const bool scales = settings.end == TensorEnd::kLines || settings.precision == TensorPrecision::kF32x3;
@@ -45,8 +46,13 @@ bool HoldsTwoSums(std::int64_t tile_m, std::int64_t columns) { return tile_m == 
 
 std::int64_t TensorConsumers(const TensorSettings& settings) { return settings.turns ? 2 : settings.tile_m / 64; }
 
+std::int64_t TensorKeptBytes(const TensorSettings& settings) {
+  return settings.kept_steps * TensorWidth(settings) * settings.row_bytes;
+}
+
 std::int64_t TensorRingBytes(const TensorSettings& settings) {
-  return settings.stages * TensorStageBytes(settings) + (settings.stages + 1) * TensorScaleBytes(settings);
+  return settings.stages * TensorStageBytes(settings) + (settings.stages + 1) * TensorScaleBytes(settings) +
+         TensorKeptBytes(settings);
 }
 
 std::int64_t TensorSharedBytes(const TensorSettings& settings) {
@@ -78,11 +84,11 @@ std::optional<std::string> CheckTensor(const MultiprocessorLimits& limits, const
   }
   const std::int64_t beside = TensorStaticBytes(settings);
   if (TensorSharedBytes(settings) + beside > limits.block_shared_bytes) {
-    return fmt::format(
-        "{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}", settings.stages,
-        TensorStageBytes(settings), limits.block_shared_bytes,
-        (limits.block_shared_bytes - beside - 1024 - TensorScaleBytes(settings) - TensorEndBytes(settings)) /
-            (TensorStageBytes(settings) + TensorScaleBytes(settings)));
+    return fmt::format("{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}",
+                       settings.stages, TensorStageBytes(settings), limits.block_shared_bytes,
+                       (limits.block_shared_bytes - beside - 1024 - TensorScaleBytes(settings) -
+                        TensorEndBytes(settings) - TensorKeptBytes(settings)) /
+                           (TensorStageBytes(settings) + TensorScaleBytes(settings)));
   }
   return std::nullopt;
 }

@@ -18,6 +18,7 @@ struct TensorSettings {
   TensorPrecision precision = TensorPrecision::kF32x3;
   std::int64_t tile_m = 128, tile_n = 128;  // 64 rows a warpgroup
   std::int64_t row_bytes = 128;  // of K in a stage; 64 or 32, so that little of a short K's is beyond its end
+  std::int64_t kept_steps = 0;   // of B: all of a K so short that a block keeps them; 0 = they come anew
   int stages = 3;
   std::int64_t promote = 64;  // of K; a multiple of TensorDepth; 0 = never
   int cluster = 1;            // blocks, one above the other, that share their tiles of B
@@ -52,7 +53,8 @@ std::int64_t TensorWidth(const TensorSettings& settings);
 inline bool SumsAreWhole(const TensorSettings& settings) { return settings.precision == TensorPrecision::kI8; }
 // Warpgroups that multiply.
 std::int64_t TensorConsumers(const TensorSettings& settings);
-// Bytes of shared memory that the stages take, and all that a block takes.
+// Bytes of shared memory that B takes where it is kept, behind the stages; both; and all that a block takes.
+std::int64_t TensorKeptBytes(const TensorSettings& settings);
 std::int64_t TensorRingBytes(const TensorSettings& settings);
 std::int64_t TensorSharedBytes(const TensorSettings& settings);
 // Of a stage; of the scales beside one, for which there is room also where there are none, but where results leave

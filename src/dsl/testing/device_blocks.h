@@ -41,9 +41,9 @@ class DeviceBlocksTest : public ::testing::Test {
  protected:
   // Runs the program on random numbers; every output has to be the interpreter's, but for `tolerance` of the elements'
   // size.
-  void ExpectBlocksSay(std::string_view text, double tolerance) {
+  void ExpectBlocksSay(std::string_view text, double tolerance, const DeviceModel& device = TypicalDevice()) {
     SCOPED_TRACE(text);
-    const auto lowered = Lower(fmt::format("program p\n{}\n", text), nullptr, TypicalDevice());
+    const auto lowered = Lower(fmt::format("program p\n{}\n", text), nullptr, device);
     ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<Complaint>(lowered));
     const auto& program = std::get<KernelProgram>(lowered);
     const Plan plan = EmitCuda(program);
@@ -122,6 +122,7 @@ class DeviceBlocksTest : public ::testing::Test {
     replace("extern __shared__ unsigned char tiles[];", "unsigned char* const tiles = Dynamic();");
     replace("__shared__ __align__(8) unsigned long full[kStages], empty[kStages];",
             "unsigned long* const full = &Static<unsigned long>(), *const empty = full + kStages;");
+    replace("__shared__ __align__(8) unsigned long kept[1];", "unsigned long* const kept = empty + kStages;");
     replace("extern __shared__ __align__(16) unsigned char memory[];", "unsigned char* const memory = Dynamic();");
     replace("__shared__ Block::Shared shared;", "Block::Shared& shared = Static<Block::Shared>();");
     replace("asm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(most) : \"f\"(a), \"f\"(b));", "most = a > b || a != a ? a : b;");

@@ -107,13 +107,16 @@ class PixelWriter {
 
   // [taps, channels of the block]: who makes the sums reads those of neighbouring channels as one.
   std::string WriteWeights() {
-    const std::string weights = out_.Fresh("weights"), i = out_.Fresh("i"), channel = out_.Fresh("of"),
-                      tap = out_.Fresh("tap");
+    const std::string weights = out_.Fresh("weights"), channel = out_.Fresh("of"), tap = out_.Fresh("tap");
     out_.Line(fmt::format("__shared__ __align__(16) {} {}[{}];", type_, weights, conv_.Taps() * ChunkChannels()));
-    out_.Open(fmt::format("for (int {0} = threadIdx.x; {0} < {1}; {0} += {2})", i, conv_.Taps() * ChunkChannels(),
-                          packs_ * places_));
-    out_.Line(fmt::format("const int {} = {} % {};", tap, i, conv_.Taps()));
-    out_.Line(fmt::format("const int {} = {} / {};", channel, i, conv_.Taps()));
+    // A thread has one channel's, or some, so that no number has to be taken apart for each weight.
+    const std::int64_t threads = packs_ * places_, side_by_side = std::min(ChunkChannels(), threads),
+                       at_a_time = threads / side_by_side;
+    out_.Open(threads % side_by_side == 0 ? "" : fmt::format("if (threadIdx.x < {})", side_by_side * at_a_time));
+    out_.Open(fmt::format("for (int {0} = threadIdx.x % {1}; {0} < {2}; {0} += {1})", channel, side_by_side,
+                          ChunkChannels()));
+    out_.Open(fmt::format("for (int {0} = threadIdx.x / {1}; {0} < {2}; {0} += {3})", tap, side_by_side, conv_.Taps(),
+                          at_a_time));
     std::string there = chunk_ == "0" ? channel : fmt::format("({} + {})", chunk_, channel);
     if (conv_.groups % ChunkChannels() != 0) {
       // Those behind the last channel are nobody's.
@@ -122,10 +125,14 @@ class PixelWriter {
       there = least;
     }
     SetChannel(there);
-    if (Has(kY)) index_[Tap(kY)] = fmt::format("({} / {})", tap, x().window);
-    index_[Tap(kX)] = Has(kY) ? fmt::format("({} % {})", tap, x().window) : tap;
+    const KernelOperand& held = kernel_.operands[static_cast<std::size_t>(kernel_.inputs[1]->buffer)];
+    const bool one = !Has(kY) || held.strides[Tap(kY)] == held.strides[Tap(kX)] * x().window;
+    if (Has(kY)) index_[Tap(kY)] = one ? "0" : fmt::format("({} / {})", tap, x().window);
+    index_[Tap(kX)] = one ? tap : fmt::format("({} % {})", tap, x().window);
     out_.Line(
         fmt::format("{}[{} * {} + {}] = {};", weights, tap, ChunkChannels(), channel, LoadAt(*kernel_.inputs[1])));
+    out_.Close();
+    out_.Close();
     out_.Close();
     out_.Line("__syncthreads();");
     return weights;
@@ -323,12 +330,12 @@ std::optional<std::string> CheckStrip(const Kernel& kernel, const Setting& value
 
 // Few rows where there are no threads for more.
 std::vector<Setting> DownValues(const Kernel& kernel) {
-  constexpr std::int64_t kThreads = 1024;  // of a multiprocessor, twice
+  constexpr std::int64_t kThreads = 512;  // of a multiprocessor
   const Convolution conv(kernel);
   const std::int64_t across = IntSetting(kernel, "across");
   const std::int64_t threads = conv.batch * conv.groups / 2 * conv.dims[kY].out * CeilDiv(conv.dims[kX].out, across);
   if (conv.dims[kY].out == 1) return {Whole(1)};
-  if (threads < 2 * kThreads * kernel.device->multiprocessors) return {Whole(1), Whole(2)};
+  if (threads < kThreads * kernel.device->multiprocessors) return {Whole(1), Whole(2)};
   return {Whole(2), Whole(1), Whole(4)};
 }
 std::optional<std::string> CheckDown(const Kernel& kernel, const Setting& value) {

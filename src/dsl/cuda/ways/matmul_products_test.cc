@@ -84,6 +84,9 @@ constexpr Case kCases[] = {
     // Several tiles a block, whose K and end are more stages than the ring has.
     {17000, 384, 8, 1, "tile: 128x64, turns: yes, end: tiles", "it + r"},
     {600, 328, 520, 1, "tile: 128x256, turns: yes, end: tiles, cluster: 2", "it * b + r"},
+    // And with B that is kept.
+    {51000, 24, 64, 1, "tile: 128x64, end: tiles", "it + r"},
+    {51000, 24, 64, 1, "tile: 128x64, turns: yes, end: tiles", "it * b"},
 };
 // What is added lies as the result: in batches, in heads that lie side by side or apart, among more columns, twice.
 constexpr std::string_view kAsTheTarget[] = {
@@ -146,6 +149,30 @@ TEST_F(CudaProductsTest, WhatLiesAsTheTargetComesInStages) {
   }
 }
 
+// Tiles enough for each block to keep its columns of B, on a device of six multiprocessors.
+constexpr std::string_view kKeeping[] = {
+    "input x: bf16[3000, 72]\ninput held: bf16[136, 72]\ninput r: bf16[3000, 136]\noutput y: bf16[3000, 136]\n"
+    "view w = held: [72, 136] strides [1, 72]\n"
+    "y = matmul(x, w) with {precision: bf16, end: tiles, tile: 128x64} -> relu(it + r)",
+    "input x: f16[2600, 24]\ninput held: f16[100, 24]\noutput y: f16[2600, 100]\n"
+    "view w = held: [24, 100] strides [1, 24]\ny = matmul(x, w) with {precision: f16, end: lines, tile: 128x64}",
+    "input x: bf16[2600, 96]\ninput w0: bf16[64, 96]\ninput w1: bf16[64, 96]\noutput y: bf16[2600, 64]\n"
+    "view v = w0: [96, 64] strides [1, 96]\nview u = w1: [96, 64] strides [1, 96]\n"
+    "y = matmul(x, v) with {precision: bf16, end: tiles, tile: 128x64, cluster: 1}\n  let g = product(u)\n  -> it * g",
+    "input x: bf16[2600, 96]\ninput held: bf16[64, 96]\noutput y: bf16[2600, 64]\n"
+    "view w = held: [96, 64] strides [1, 96]\n"
+    "y = matmul(x, w) with {precision: bf16, end: tiles, tile: 128x64, cluster: 2} -> it * 2",
+    "input x: bf16[2, 16, 40, 40]\ninput w: bf16[32, 16, 3, 3]\ninput u: bf16[16, 32, 1, 1]\noutput y: bf16[2, 16, 40, "
+    "40]\n"
+    "h: bf16 = conv(x, w) by {padding: 1} with {path: tiles, layout: channels_last, tile: 128x64} -> relu(it)\n"
+    "y = conv(h, u) with {path: tiles, tile: 128x64}",
+};
+DeviceModel FewProcessors() {
+  DeviceModel device = TypicalDevice();
+  device.multiprocessors = 6;
+  return device;
+}
+
 TEST_F(CudaProductsTest, AGatedLayerIsOneKernelUnlessItIsToBeApart) {
   const auto launches = [&](const std::string& settings, const std::string& type = "bf16") {
     const auto lowered = Lowered(Products(512, 512, 512, 2, settings, "silu(it) * u1", type, type));
@@ -204,6 +231,13 @@ TEST_F(ProductsOnHostTest, BlocksComputeWhatTheySay) {
     if (text.find("turns") == std::string_view::npos) ExpectBlocksSay(text, 0x1p-7);
   };
   for (const auto text : kAsTheTarget) expect(text);
+  for (const auto text : kKeeping) {
+    const auto lowered = dsl::Lower(fmt::format("program p\n{}\n", text), nullptr, FewProcessors());
+    ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
+    EXPECT_NE(dsl::EmitCuda(std::get<KernelProgram>(lowered)).sources[0].text.find("&kept[0]"), std::string::npos)
+        << text;
+    ExpectBlocksSay(text, 0x1p-7, FewProcessors());
+  }
   for (const Case& one : kCases) {
     if (one.k < 100 && one.across == Across::kNone) expect(Text(one, "bf16"));
   }
