@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <future>
 #include <utility>
 
 #include "candidate/plan.h"
@@ -101,6 +102,9 @@ Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const Workbench
   const bool runs_file = brought || (options.torch && problem.provenance.contains("source"));
   if (runs_file && !CanConfine()) call.Note(kNotConfined);
   Graph graph = HONE_TRY(Graph::Create(problem));
+  // Of many layers that takes seconds, as the bound does.
+  std::future<std::vector<Flag>> flags;
+  if (options.flags) flags = std::async(std::launch::async, [of = graph] { return Analyze(of); });
   std::unique_ptr<cuda::DeviceHold> devices;
   if (options.cuda) {
     devices = HONE_TRY(cuda::DeviceHold::Choose(HONE_TRY(cuda::FindDevices()), options.devices,
@@ -166,6 +170,7 @@ Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const Workbench
                    std::move(graph),
                    std::move(machine),
                    bound,
+                   flags.valid() ? flags.get() : std::vector<Flag>(),
                    torch.asked.empty() ? std::move(torch.usual) : std::move(torch.asked),
                    std::move(devices),
                    std::move(evaluators)};

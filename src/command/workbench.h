@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/analysis.h"
 #include "base/interrupt.h"
 #include "base/result.h"
 #include "candidate/candidate.h"
@@ -32,6 +33,7 @@ struct WorkbenchOptions {
   bool cuda = false;           // candidates and baselines run on a CUDA device
   std::string devices;         // on cuda: "all", UUIDs with commas between them, or empty for one that is free
   int jobs = 0;                // on cuda: threads that compile ahead; < 0 = all cores but two
+  bool flags = false;          // whether it is asked what is degenerate about the problem
   bool calibrate = true;       // measure this machine if that was never done; else work without its ceilings
   bool at_once = false;        // on cuda: the device is taken here, and not when the first candidate is judged
   TimeLimit* limit = nullptr;  // paused while somebody else has the device; outlives the workbench
@@ -42,6 +44,7 @@ struct Workbench {
   Graph graph;
   DeviceModel machine;
   Bound bound;
+  std::vector<Flag> flags;             // where they are asked for
   std::vector<std::string> baselines;  // to be timed, by their names; speed-ups are over the first
   // Ours alone from the first candidate that is judged, or earlier, to LeaveDevices, or as long as this lives; null on
   // the processor.

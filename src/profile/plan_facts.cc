@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/cost.h"
+#include "analysis/graph_costs.h"
 #include "target/bound.h"
 
 namespace hone {
@@ -138,7 +138,7 @@ void AddProblemFacts(Profile& profile, const Graph& graph, const DeviceModel& de
   const Bound bound = SpeedOfLight(graph, device);
   Set(profile, "problem_flops", bound.flops);
   Set(profile, "problem_bytes", bound.bytes);
-  const Cost cost = GraphCost(graph);
+  const Cost cost = CostsOf(graph).written;
   if (cost.flops() > 0) Set(profile, "product_share", 2 * cost.multiply_adds / cost.flops());
   if (device.kind == DeviceKind::kCuda && device.ceilings.vector_flops_f32 > 0)
     Set(profile, "vector_limit_us", bound.flops / device.ceilings.vector_flops_f32 * 1e6, ConfidenceIn(device));

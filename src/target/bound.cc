@@ -6,8 +6,8 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "analysis/collapse.h"
 #include "analysis/cost.h"
+#include "analysis/graph_costs.h"
 #include "analysis/reread.h"
 
 namespace hone {
@@ -165,9 +165,8 @@ Worked Work(const Cost& cost, double saved, const BoundTerms& terms) {
 }
 
 // Below this nobody is.
-void FindLeast(const Graph& graph, const DeviceModel& machine, Bound& bound) {
+void FindLeast(const Graph& graph, const DeviceModel& machine, Cost least, Bound& bound) {
   const double saved = bound.terms.saved_flops;
-  Cost least = GraphCost(graph, Which::kLeast);
   bound.terms.least_flops = kLeastMultiplyAdds * std::max(0.0, 2 * least.multiply_adds - saved) +
                             std::max(0.0, least.arithmetic - saved) + least.transcendental;
   // Parameters that can be multiplied out before may be read as something smaller.
@@ -183,8 +182,9 @@ void FindLeast(const Graph& graph, const DeviceModel& machine, Bound& bound) {
 }  // namespace
 
 Bound SpeedOfLight(const Graph& graph, const DeviceModel& machine) {
-  Cost cost = GraphCost(graph);
-  const double kept = KeptBytes(machine), again = RereadBytes(graph, kept), saved = SavedFlops(graph);
+  const GraphCosts costs = CostsOf(graph);
+  Cost cost = costs.written;
+  const double kept = KeptBytes(machine), again = RereadBytes(graph, kept), saved = costs.saved_flops;
   Bound bound;
   bound.terms.cost = cost;
   bound.terms.read_again = again;
@@ -214,7 +214,7 @@ Bound SpeedOfLight(const Graph& graph, const DeviceModel& machine) {
   const Worked worked = Work(cost, saved, bound.terms);
   bound.terms.wholes8.flops = worked.wholes8;
   bound.terms.reals8.flops = worked.reals8;
-  FindLeast(graph, machine, bound);
+  FindLeast(graph, machine, costs.least, bound);
   // Where those of f32 are quick enough, faster ones change nothing.
   if (peak <= 0 && worked.wide() / machine.ceilings.fma_flops_f32 * 1e6 > bound.bytes_us) {
     bound.limited_by = "unknown";
@@ -226,7 +226,7 @@ Bound SpeedOfLight(const Graph& graph, const DeviceModel& machine) {
   }
   bound.flops_us = worked.us;
   bound.us = std::max(bound.bytes_us, bound.flops_us);
-  Cost sure = GraphCost(graph, Which::kSure);
+  Cost sure = costs.sure;
   sure.bytes_read += again;
   const Worked surely = Work(sure, saved, bound.terms);
   bound.terms.spared_bytes = std::max(0.0, cost.bytes() - sure.bytes());

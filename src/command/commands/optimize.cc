@@ -264,6 +264,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
                                             .cuda = cuda,
                                             .devices = call.Text("devices"),
                                             .jobs = call.Int("jobs") > 0 ? static_cast<int>(call.Int("jobs")) : -1,
+                                            .flags = true,
                                             .at_once = energy,  // whether it can be measured is asked
                                             .limit = limit}));
 
@@ -302,7 +303,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   const std::string store_path = StorePath(call);
   Store store = HONE_TRY(Store::Open(store_path));
   RunRecord wanted = WantedRun(bench, call.Text("target"), settings);
-  wanted.flags = ToDocument(Analyze(bench.graph)).dump();
+  wanted.flags = ToDocument(bench.flags).dump();
   const bool advised = advisers.expert_acts();
   if (advised) wanted.learned = ToJson(HONE_TRY(ReadLearned(store, wanted)));
   if (memory)
