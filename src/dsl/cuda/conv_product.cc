@@ -193,6 +193,7 @@ ConvProduct::ConvProduct(const Kernel& conv, std::int64_t number)
   Kernel& to = product_;
   to.family = FindFamily("matmul");
   to.attributes["heads"] = {0};
+  if (!pixels_are_rows_) to.attributes[std::string(kWalksB)] = {1};
   to.way = conv.way;
   to.device = conv.device;
   to.compute = conv.compute;

@@ -42,12 +42,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "dsl/cuda/matmul_text.h"
 #include "dsl/cuda/tensor_settings.h"
 #include "dsl/cuda/writer.h"
 
 namespace hone::dsl {
+
+// The attribute of a product whose B is pixels, which the copy engine finds tile by tile (conv_product.h).
+inline constexpr std::string_view kWalksB = "walks_b";
 
 inline constexpr Instructions kTensorNeeds = {.tensor_maps = true, .wgmma = true};
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "dsl/cuda/channels_last.h"
 #include "dsl/cuda/matmul_choice.h"
 #include "dsl/cuda/matmul_end.h"
 #include "dsl/cuda/matmul_end_stages.h"
@@ -93,7 +92,7 @@ std::int64_t KeptSteps(const Kernel& kernel, const TensorSettings& settings) {
   if (!IsPlain(kernel) || EndsOfParts(kernel) || FoldsColumns(kernel) || !LieAlongK(kernel, settings.precision) ||
       BatchesOf(shape) > 1 || TensorConsumers(settings) != 2)
     return 0;
-  if (kernel.way->family == "conv" && !MakesChannelsLast(kernel)) return 0;  // B is pixels
+  if (kernel.attributes.contains(std::string(kWalksB))) return 0;
   const std::int64_t processors = kernel.device->multiprocessors,
                      columns = (shape.n.extent + settings.tile_n - 1) / settings.tile_n,
                      blocks = processors / columns * columns;

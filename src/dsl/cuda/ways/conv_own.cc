@@ -39,8 +39,6 @@ constexpr std::int64_t kManyTaps = 25;           // beyond, weights take most re
 
 constexpr std::size_t kZ = 0, kY = 1, kX = 2;
 
-std::int64_t Over(std::int64_t value, std::int64_t step) { return (value + step - 1) / step; }
-
 // Where the dimensions of the convolution stand in the kernel's space; those of z, y or x that it lacks: nowhere.
 struct Places {
   explicit Places(const Kernel& kernel) : spatial(SpatialOf(kernel)) {}
@@ -125,7 +123,7 @@ Cut::Cut(const Kernel& kernel, const Convolution& conv, std::int64_t rows_wanted
   for (fits = measure(x.out); !fits;) {
     const std::int64_t step = std::max(pack, across);
     for (std::int64_t parts = 2; !fits && (parts - 1) * step < x.out; parts = parts < 64 ? parts + 1 : parts * 2)
-      fits = measure(RoundUp(Over(x.out, parts), step));
+      fits = measure(RoundUp(CeilDiv(x.out, parts), step));
     fits = fits || measure(step);
     if (fits && (rows == 1 || strip >= std::min(kNarrow, x.out))) break;
     if (rows > 1) {
@@ -141,11 +139,11 @@ Cut::Cut(const Kernel& kernel, const Convolution& conv, std::int64_t rows_wanted
     fits = measure(x.out);
   }
   // Threads that are idle at a tile's end are few.
-  const std::int64_t places = Over(strip, across);
+  const std::int64_t places = CeilDiv(strip, across);
   if (places <= 32) {
     group = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(places)));
   } else {
-    group = std::min(RoundUp(Over(places, Over(places, block)), 32), block);
+    group = std::min(RoundUp(CeilDiv(places, CeilDiv(places, block)), 32), block);
   }
   groups = std::max<std::int64_t>(block / group, 1);
   if (group < 32) {
@@ -188,7 +186,7 @@ class DepthwiseWriter {
     out_.Line(cut_.group <= 32 ? "__syncwarp();" : "__syncthreads();");
     WriteOutputs(own, weights);
     out_.Launch(
-        {.grid_x = Over(Units(), cut_.groups), .reads = OperandBuffers({&kernel_, 1}), .writes = {kernel_.target}});
+        {.grid_x = CeilDiv(Units(), cut_.groups), .reads = OperandBuffers({&kernel_, 1}), .writes = {kernel_.target}});
   }
 
  private:
@@ -196,8 +194,8 @@ class DepthwiseWriter {
   const WindowDim& y() const { return conv_.dims[kY]; }
   const WindowDim& x() const { return conv_.dims[kX]; }
   const std::string& index() const { return out_.index_type(); }
-  std::int64_t Strips() const { return Over(x().out, cut_.strip); }
-  std::int64_t Tiles() const { return Over(y().out, cut_.rows); }
+  std::int64_t Strips() const { return CeilDiv(x().out, cut_.strip); }
+  std::int64_t Tiles() const { return CeilDiv(y().out, cut_.rows); }
   std::int64_t Channels() const { return conv_.groups * conv_.made; }
   std::int64_t Units() const { return conv_.batch * Channels() * z().out * Tiles() * Strips(); }
   void PutOut(std::size_t dim, const std::string& text) {
@@ -401,7 +399,7 @@ class DepthwiseWriter {
   // --- Outputs.
 
   void WriteOutputs(const std::string& own, const std::string& weights) {
-    const std::int64_t places = Over(cut_.strip, cut_.across);
+    const std::int64_t places = CeilDiv(cut_.strip, cut_.across);
     const std::string place = out_.Fresh("place");
     const bool once = places == cut_.group;
     if (once)
