@@ -180,16 +180,40 @@ def draw_index(op, drawer):
     return {"self": x, "indices": indices, "values": values, "accumulate": accumulate}
 
 
+def draw_quantized(op, drawer):
+    rng = drawer.rng
+    shape = [rng.randint(1, 4) for _ in range(rng.randint(1, 3))]
+    low = rng.randint(-8, 0)
+    made = {"self": drawer.data(shape, torch.float32), "quant_min": low, "quant_max": rng.randint(low + 1, 15)}
+    if "per_channel" in op:
+        made["axis"] = rng.randrange(len(shape))
+    count = [shape[made["axis"]]] if "per_channel" in op else [1]
+    scale = torch.tensor([rng.choice([0.125, 0.3, 0.7]) for _ in range(count[0])])
+    zero_point = torch.tensor([rng.randint(low, made["quant_max"]) for _ in range(count[0])], dtype=torch.int32)
+    if op == "fake_quantize_per_tensor_affine_cachemask":
+        return made | {"scale": scale.item(), "zero_point": int(zero_point)}
+    made |= {"scale": scale, "zero_point": zero_point}
+    return made | ({"fake_quant_enabled": torch.tensor([rng.randint(0, 1)])} if "tensor_qparams" in op else {})
+
+
+def draw_rrelu(op, drawer):
+    shape = [drawer.rng.randint(1, 4) for _ in range(drawer.rng.randint(0, 3))]
+    return {"self": reals(drawer, *shape), "noise": reals(drawer, *shape)} | some(drawer, lower=0.1, upper=0.4, training=False)
+
+
 def draw_index_along(op, drawer):
     rng = drawer.rng
     shape = [rng.randint(1, 4) for _ in range(rng.randint(1, 3))]
     dim = rng.randrange(len(shape))
-    count = rng.randint(1, 5 if op == "index_add" else shape[dim])
-    index = wholes(drawer, [count], 0, shape[dim] - 1) if op == "index_add" else torch.tensor(rng.sample(range(shape[dim]), count))
+    many = op in ("index_add", "index_reduce")
+    count = rng.randint(1, 5 if many else shape[dim])
+    index = wholes(drawer, [count], 0, shape[dim] - 1) if many else torch.tensor(rng.sample(range(shape[dim]), count))
     dtype = rng.choice([torch.float64, torch.float64, torch.int8, torch.uint8])
     number = 2.5 if dtype == torch.float64 else drawer.wrapping()
     source = drawer.data([count if d == dim else n for d, n in enumerate(shape)], dtype)
     made = {"self": drawer.data(shape, dtype), "dim": dim, "index": index}
+    if op == "index_reduce":
+        made |= {"reduce": rng.choice(["prod", "mean", "amax", "amin"])} | some(drawer, include_self=False)
     return made | ({"value": number} if op == "index_fill" else {"source": source}) | (some(drawer, alpha=number) if op == "index_add" else {})
 
 
@@ -240,6 +264,8 @@ def draw_pair(op, drawer):
 def draw_distance(op, drawer):
     rng = drawer.rng
     width = rng.randint(1, 4)
+    if op == "_pdist_forward":
+        return {"self": reals(drawer, rng.randint(1, 6), width), "p": rng.choice([0.0, 1.0, 2.0, 3.0, math.inf])}
     if "cdist" in op:
         lead = [rng.randint(1, 2)] if rng.random() < 0.5 else []
         made = {"x1": reals(drawer, *lead, rng.randint(1, 4), width), "x2": reals(drawer, *lead, rng.randint(1, 4), width),
@@ -448,11 +474,14 @@ DRAWN_WHOLE = {
     **by(draw_attention, "scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu"),
     **by(draw_scatter, "scatter", "scatter_add", "scatter_reduce"),
     **by(draw_index, "index", "_unsafe_index", "index_put", "_unsafe_index_put"),
-    **by(draw_index_along, "index_add", "index_copy", "index_fill"),
+    **by(draw_index_along, "index_add", "index_copy", "index_fill", "index_reduce"),
+    **by(draw_rrelu, "rrelu_with_noise_functional"),
+    **by(draw_quantized, "fake_quantize_per_tensor_affine_cachemask", "fake_quantize_per_channel_affine_cachemask",
+         "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"),
     **by(draw_classes, "nll_loss", "nll_loss_forward", "nll_loss2d", "nll_loss2d_forward", "nll_loss_nd", "cross_entropy_loss", "multi_margin_loss"),
     **by(draw_pair, "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "triplet_margin_loss",
          "margin_ranking_loss", "hinge_embedding_loss", "poisson_nll_loss", "kl_div", "soft_margin_loss"),
-    **by(draw_distance, "cosine_similarity", "pairwise_distance", "cdist", "_cdist_forward"),
+    **by(draw_distance, "cosine_similarity", "pairwise_distance", "cdist", "_cdist_forward", "_pdist_forward"),
     **by(draw_einsum, "einsum"),
     **by(draw_distinct, "sort", "argsort", "topk", "kthvalue", "median"),
     **by(draw_sorted, "bucketize", "searchsorted"),

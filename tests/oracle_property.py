@@ -203,7 +203,9 @@ def overloads_of(op):
         kinds = " ".join(str(a.type) for a in schema.arguments)
         names = [a.name for a in schema.arguments]
         writes = any(a.alias_info is not None and a.alias_info.is_write for a in schema.arguments)
-        if "out" in names or name.endswith("out") or writes or "Dimname" in str(schema) or "complex" in kinds or "Generator" in kinds:
+        if "out" in names or name.endswith("out") or writes or "Dimname" in str(schema) or "complex" in kinds:
+            continue
+        if "Generator" in kinds and op not in DRAWN_WHOLE:  # it draws, whatever is drawn for it
             continue
         if not all("Tensor" in str(r.type) for r in schema.returns) or not any(r for r in schema.returns):
             continue

@@ -115,13 +115,13 @@ void DefineScatter(OpCall& call, Scattering how, const ElementFunction& source, 
       [&](Indices at, Indices k) { return source(place(at, k)); });
 }
 
-void DefineIndexScatter(OpCall& call, Scattering how, const std::function<Expr(Indices)>& source) {
+void DefineIndexScatter(OpCall& call, Scattering how, const std::function<Expr(Indices)>& source, bool include_self) {
   const Operand self = call.Tensor("self"), index = call.Tensor("index");
   const int dim = call.Dim("dim", self.rank());
   if (index.rank() > 1) return call.Fail("index has to be a vector");
   if (call.failed()) return;
   OutputScattered(
-      call, self, how, true, {ElementCount(index.shape())},
+      call, self, how, include_self, {ElementCount(index.shape())},
       [&](Indices at, Indices k) {
         if (self.rank() == 0) return Expr::Bool(true);
         const Expr named = index.rank() == 0 ? index(std::vector<Expr>{}) : index({k[0]});

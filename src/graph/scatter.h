@@ -13,8 +13,9 @@ enum class Scattering { kOverwrite, kAdd, kMultiply, kLargest, kSmallest, kMean 
 // themselves.
 void DefineScatter(OpCall& call, Scattering how, const ElementFunction& source, bool include_self = true);
 
-// self with source added to (or written over) the slices along dim that the vector index names.
-void DefineIndexScatter(OpCall& call, Scattering how, const std::function<Expr(Indices source_at)>& source);
+// Likewise self with source and the slices along dim that the vector index names.
+void DefineIndexScatter(OpCall& call, Scattering how, const std::function<Expr(Indices source_at)>& source,
+                        bool include_self = true);
 
 // self[indices] and the places of self that it reads: advanced indexing with a list that has gaps.
 struct AdvancedIndex {
