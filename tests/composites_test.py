@@ -56,6 +56,13 @@ MODELS = {
         "self.register_buffer('places', torch.tensor([0, 1, 5, 30]))",
         "i, o, w", "return [e(i, p) for e in self.e for p in (o, self.places)] + [self.e[0](i, o, w)]",
         "torch.randint(0, 50, (30,)), torch.tensor([0, 4, 4, 17, 30], dtype=torch.int64), torch.rand(30)"),
+    "gaussian_losses": (
+        "pass", "x, t, v, w", "return [F.gaussian_nll_loss(x, t, a, full=f, reduction=r) for a in (v, w, 0.5) for f in (False, True) for r in ('none', 'mean', 'sum')]",
+        "torch.randn(6, 5), torch.randn(6, 5), torch.rand(6, 5) + 0.1, torch.rand(6) + 0.1"),
+    "covariances": (
+        "pass", "x, f, a", "return [torch.cov(x, **w) for w in ({}, {'correction': 0}, {'fweights': f}, {'aweights': a}, {'fweights': f, 'aweights': a})] + "
+        "[torch.corrcoef(x), x[0].cov(), x[0].corrcoef(), x[:1].corrcoef()]",
+        "torch.randn(4, 9), torch.randint(1, 4, (9,)), torch.rand(9)"),
     "eight_bits": ("self.register_buffer('w', torch.randint(-128, 127, (32, 64), dtype=torch.int8)); self.s = nn.Parameter(torch.rand(32).bfloat16())",
                    "a, x", "return torch._int_mm(a, self.w.t()), torch._weight_int8pack_mm(x, self.w, self.s)",
                    "torch.randint(-128, 127, (20, 64), dtype=torch.int8), torch.randn(8, 64).bfloat16()"),

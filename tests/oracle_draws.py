@@ -181,19 +181,15 @@ def draw_index(op, drawer):
 
 
 def draw_quantized(op, drawer):
-    rng = drawer.rng
-    shape = [rng.randint(1, 4) for _ in range(rng.randint(1, 3))]
-    low = rng.randint(-8, 0)
-    made = {"self": drawer.data(shape, torch.float32), "quant_min": low, "quant_max": rng.randint(low + 1, 15)}
-    if "per_channel" in op:
-        made["axis"] = rng.randrange(len(shape))
-    count = [shape[made["axis"]]] if "per_channel" in op else [1]
-    scale = torch.tensor([rng.choice([0.125, 0.3, 0.7]) for _ in range(count[0])])
-    zero_point = torch.tensor([rng.randint(low, made["quant_max"]) for _ in range(count[0])], dtype=torch.int32)
+    rng, shape = drawer.rng, [drawer.rng.randint(1, 4) for _ in range(drawer.rng.randint(1, 3))]
+    low, high, axis = rng.randint(-8, 0), rng.randint(1, 15), rng.randrange(len(shape))
+    count = shape[axis] if "per_channel" in op else 1
+    scale = torch.tensor([rng.choice([0.125, 0.3, 0.7]) for _ in range(count)])
+    zero_point = torch.tensor([rng.randint(low, high) for _ in range(count)], dtype=torch.int32)
+    made = {"self": drawer.data(shape, torch.float32), "scale": scale, "zero_point": zero_point, "quant_min": low, "quant_max": high}
     if op == "fake_quantize_per_tensor_affine_cachemask":
         return made | {"scale": scale.item(), "zero_point": int(zero_point)}
-    made |= {"scale": scale, "zero_point": zero_point}
-    return made | ({"fake_quant_enabled": torch.tensor([rng.randint(0, 1)])} if "tensor_qparams" in op else {})
+    return made | ({"axis": axis} if "per_channel" in op else {"fake_quant_enabled": torch.tensor([rng.randint(0, 1)])})
 
 
 def draw_rrelu(op, drawer):
@@ -270,7 +266,7 @@ def draw_distance(op, drawer):
         lead = [rng.randint(1, 2)] if rng.random() < 0.5 else []
         made = {"x1": reals(drawer, *lead, rng.randint(1, 4), width), "x2": reals(drawer, *lead, rng.randint(1, 4), width),
                 "p": rng.choice([0.0, 1.0, 2.0, 3.0, math.inf])}
-        return made | {"compute_mode": 2} | ({} if op == "cdist" else {})
+        return made | {"compute_mode": 2}
     lead = [rng.randint(1, 3) for _ in range(rng.randint(1, 2))]
     made = {"x1": reals(drawer, *lead, width), "x2": reals(drawer, *(lead if rng.random() < 0.7 else [1] * len(lead)), width)}
     if op == "cosine_similarity":

@@ -76,6 +76,40 @@ def rows_by_bag(rows, padding, mode, offsets, include_last_offset):
     return made[:count]
 
 
+def gaussian_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """torch.nn.functional.gaussian_nll_loss, which asks whether a variance is below 0."""
+    if isinstance(var, float):
+        var = torch.full_like(input, var)
+    elif var.shape == input.shape[:-1] and var.shape != input.shape:
+        var = var[..., None]
+    ASSUMED["note gaussian_nll_loss"] = "its variances are taken to be no less than 0; PyTorch would refuse others"
+    var = var.clamp(min=eps)
+    loss = 0.5 * (torch.log(var) + (input - target) ** 2 / var) + (0.5 * math.log(2 * math.pi) if full else 0.0)
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+def covariance(input, correction=1, fweights=None, aweights=None):
+    """torch.cov, which looks at what it divides by."""
+    rows = input[None] if input.dim() < 2 else input
+    weights = [w for w in (fweights, aweights) if w is not None]
+    weight = math.prod(weights[1:], start=weights[0]).to(rows.dtype) if weights else None
+    total = rows.shape[1] if weight is None else weight.sum()
+    rows = rows - ((rows if weight is None else rows * weight).sum(1) / total)[:, None]
+    left_out = correction if aweights is None else correction * (weight * aweights).sum() / total
+    made = rows @ (rows if weight is None else rows * weight).t()
+    freedom = total - left_out
+    return (made / (freedom.clamp(min=0) if torch.is_tensor(freedom) else max(freedom, 0))).squeeze()
+
+
+def correlation(input):
+    """torch.corrcoef."""
+    made = covariance(input)
+    if made.dim() == 0:
+        return made / made
+    deviation = made.diagonal().sqrt()
+    return (made / deviation[:, None] / deviation).clamp(-1, 1)
+
+
 @contextlib.contextmanager
 def autocast_here():
     """torch.autocast("cuda") does nothing without a GPU, and the trace would be one of f32: it is taken for that of the processor."""
@@ -102,7 +136,9 @@ def composites_written():
     if not NEW:
         yield
         return
-    written = {torch.bincount: counts, torch.Tensor.bincount: counts, nn.functional.embedding_bag: bags}
+    written = {torch.bincount: counts, torch.Tensor.bincount: counts, nn.functional.embedding_bag: bags,
+               nn.functional.gaussian_nll_loss: gaussian_loss, torch.cov: covariance, torch.Tensor.cov: covariance,
+               torch.corrcoef: correlation, torch.Tensor.corrcoef: correlation}
     written.update({function: as_constant(function) for function in (torch.tril_indices, torch.triu_indices)})
 
     class Written(TorchFunctionMode):
