@@ -94,9 +94,11 @@ std::int64_t KeptSteps(const Kernel& kernel, const TensorSettings& settings) {
     return 0;
   if (kernel.attributes.contains(std::string(kWalksB))) return 0;
   const std::int64_t processors = kernel.device->multiprocessors,
-                     columns = (shape.n.extent + settings.tile_n - 1) / settings.tile_n,
+                     columns = std::max<std::int64_t>((shape.n.extent + settings.tile_n - 1) / settings.tile_n, 1),
                      blocks = processors / columns * columns;
-  if (10 * blocks < 9 * processors || TilesOf(shape, settings.tile_m, settings.tile_n) < kFewestTiles * blocks)
+  // In clusters blocks are half as many.
+  if (2 * columns > processors || 10 * blocks < 9 * processors ||
+      TilesOf(shape, settings.tile_m, settings.tile_n) < kFewestTiles * blocks)
     return 0;
   TensorSettings kept = settings;
   const std::int64_t bytes = shape.k.extent * TensorElementBytes(settings.precision);
