@@ -146,6 +146,7 @@ bool IsSplit(const Kernel& kernel) { return kernel.settings.contains("split") &&
 std::optional<std::string> WhyNoTensorCores(const Kernel& kernel) {
   if (const auto lacks = Lacks(*kernel.device, kTensorNeeds)) return *lacks;
   if (kernel.compute == DType::kF64) return "the product is computed in f64, which halves cannot make";
+  if (MatmulShape::WithHeads(kernel).k.extent == 0) return "K is 0: there is nothing to multiply";
   return std::nullopt;
 }
 

@@ -222,6 +222,10 @@ TEST_F(CudaProductsTest, WhatCannotBeIsSaid) {
   ASSERT_TRUE(std::holds_alternative<dsl::Complaint>(lowered));
   EXPECT_EQ(std::get<dsl::Complaint>(lowered).message,
             "'products' together: some of what A is multiplied with lies along K and some across it; try apart");
+  const auto nothing = Lowered(Products(300, 0, 64, 1, "precision: bf16", "it"));
+  ASSERT_TRUE(std::holds_alternative<dsl::Complaint>(nothing));
+  EXPECT_EQ(std::get<dsl::Complaint>(nothing).message,
+            "'precision' bf16: K is 0: there is nothing to multiply; try simt");
   EXPECT_EQ(complaint("precision: f16, end: lines", 1),
             "'end' lines: only products of operands that lie as they are multiplied have it; remove it");
 }
