@@ -63,6 +63,14 @@ std::vector<std::int64_t> TargetStridesOf(const Kernel& kernel) {
   return strides;
 }
 
+KernelProgram WithoutEmpty(KernelProgram program) {
+  std::erase_if(program.kernels, [&](const Kernel& kernel) {
+    return std::ranges::all_of(TargetsOf(kernel), [&](int target) {
+      return ElementCount(program.buffers[static_cast<std::size_t>(target)].shape) == 0;
+    });
+  });
+  return program;
+}
 std::vector<int> TargetsOf(const Kernel& kernel) {
   std::vector<int> targets = {kernel.target};
   for (const auto& one : kernel.also) targets.push_back(one.target);

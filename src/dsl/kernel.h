@@ -108,6 +108,8 @@ std::vector<int> AllDims(const Kernel& kernel);  // 0, 1, ... of `space`
 std::vector<int> ResultDims(const Kernel& kernel);
 // Of the target, along each dimension of `space`; 0 along those that the result has not.
 std::vector<std::int64_t> TargetStridesOf(const Kernel& kernel);
+// Without kernels that write no element.
+KernelProgram WithoutEmpty(KernelProgram program);
 // The buffers that it writes, the target first; those of which it writes an element at each place of its result.
 std::vector<int> TargetsOf(const Kernel& kernel);
 std::vector<int> ElementTargetsOf(const Kernel& kernel);

@@ -81,7 +81,7 @@ std::string SmallFloatText() {
 }  // namespace
 
 std::string EmitCpu(const KernelProgram& checked) {
-  const KernelProgram program = ProductsApart(checked);
+  const KernelProgram program = WithoutEmpty(ProductsApart(checked));
   Writer writer(program);
   std::string functions;
   std::vector<std::string> calls;

@@ -401,6 +401,7 @@ class TilesEnd {
 std::optional<std::string> CheckTiles(const Kernel& kernel) {
   if (!IsHalf(kernel.target_type)) return "tiles are of 16-bit results; try lines";
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
+  if (shape.row == 0) return "no column leaves; try lines";
   if (shape.row % 8 != 0) return "rows of the result do not begin at multiples of 16 bytes; try lines";
   if (shape.row != shape.n.extent && shape.row % kEndBoxColumns != 0)
     return fmt::format("tiles leave in {} columns of one head, which are no multiple; try lines", kEndBoxColumns);

@@ -9,7 +9,7 @@
 namespace hone::dsl {
 
 Plan EmitCuda(const KernelProgram& given) {
-  const KernelProgram program = WithMadeOnce(SplitChannelsLast(ProductsApart(given)));
+  const KernelProgram program = WithMadeOnce(SplitChannelsLast(WithoutEmpty(ProductsApart(given))));
   DeviceWriter writer(program);
   for (std::size_t first = 0; first < program.kernels.size();) {
     const Kernel& kernel = program.kernels[first];

@@ -251,7 +251,7 @@ class F32Emitter {
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  if (ElementCount(kernel.result) != 0) F32Emitter(program, kernel, out).Emit();
+  F32Emitter(program, kernel, out).Emit();
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ class FewEmitter : AttentionSplits {
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  if (ElementCount(kernel.result) != 0) FewEmitter(program, kernel, out).Emit();
+  FewEmitter(program, kernel, out).Emit();
 }
 
 }  // namespace

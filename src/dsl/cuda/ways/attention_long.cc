@@ -324,7 +324,7 @@ class LongEmitter : AttentionSplits {
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  if (ElementCount(kernel.result) != 0) LongEmitter(program, kernel, out).Emit();
+  LongEmitter(program, kernel, out).Emit();
 }
 
 }  // namespace

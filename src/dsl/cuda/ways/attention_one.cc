@@ -90,7 +90,7 @@ class OneEmitter : AttentionSplits {
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  if (ElementCount(kernel.result) != 0) OneEmitter(program, kernel, out).Emit();
+  OneEmitter(program, kernel, out).Emit();
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ std::optional<double> Cost(const Kernel& kernel) {
 
 std::vector<Setting> TileValues(const Kernel& kernel) {
   const MatmulShape shape(kernel);
-  const std::int64_t m = shape.m.extent, n = shape.n.extent;
+  const std::int64_t m = std::max<std::int64_t>(shape.m.extent, 1), n = std::max<std::int64_t>(shape.n.extent, 1);
   // Four of the longer side share what is read of the shorter one.
   const std::int64_t few = std::min(m, n) <= 2 ? std::min(m, n) : 2;
   std::vector<Setting> values;
@@ -152,7 +152,7 @@ constexpr Knob kKnobs[] = {
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  if (ElementCount(kernel.result) != 0) DotEmitter(program, kernel, out).Emit();
+  DotEmitter(program, kernel, out).Emit();
 }
 
 }  // namespace

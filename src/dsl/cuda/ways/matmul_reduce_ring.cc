@@ -406,7 +406,7 @@ class RingEmitter : ProductFold {
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  if (ElementCount(kernel.result) != 0) RingEmitter(program, kernel, out).Emit();
+  RingEmitter(program, kernel, out).Emit();
 }
 
 }  // namespace

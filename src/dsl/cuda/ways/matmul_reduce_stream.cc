@@ -145,7 +145,7 @@ class StreamEmitter : ProductFold {
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  if (ElementCount(kernel.result) != 0) StreamEmitter(program, kernel, out).Emit();
+  StreamEmitter(program, kernel, out).Emit();
 }
 
 }  // namespace

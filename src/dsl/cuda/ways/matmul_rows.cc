@@ -191,7 +191,7 @@ constexpr Knob kKnobs[] = {
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  if (ElementCount(kernel.result) != 0) RowsEmitter(program, kernel, out).Emit();
+  RowsEmitter(program, kernel, out).Emit();
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ constexpr Knob kKnobs[] = {
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  if (ElementCount(kernel.result) != 0) SimtEmitter(program, kernel, out).Emit();
+  SimtEmitter(program, kernel, out).Emit();
 }
 
 }  // namespace

@@ -398,7 +398,7 @@ class StreamEmitter {
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  if (ElementCount(kernel.result) != 0) StreamEmitter(program, kernel, out).Emit();
+  StreamEmitter(program, kernel, out).Emit();
 }
 
 }  // namespace
