@@ -12,7 +12,7 @@
 namespace hone {
 namespace {
 
-constexpr std::size_t kKeptProblems = 16;  // problems
+constexpr std::size_t kKeptProblems = 16;
 
 GraphCosts FindOut(const Graph& graph) {
   const auto aside = [&](auto find) { return std::async(std::launch::async, find); };

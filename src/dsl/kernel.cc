@@ -71,6 +71,7 @@ KernelProgram WithoutEmpty(KernelProgram program) {
   });
   return program;
 }
+
 std::vector<int> TargetsOf(const Kernel& kernel) {
   std::vector<int> targets = {kernel.target};
   for (const auto& one : kernel.also) targets.push_back(one.target);

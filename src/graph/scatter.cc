@@ -1,7 +1,12 @@
 #include "graph/scatter.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/check.h"
 
@@ -87,6 +92,23 @@ void OutputScattered(OpCall& call, const Operand& self, Scattering how, bool inc
 }
 
 }  // namespace
+
+Scattering ReadReduce(OpCall& call, std::initializer_list<std::string_view> takes) {
+  static constexpr std::pair<std::string_view, Scattering> kNames[] = {{"sum", Scattering::kAdd},
+                                                                       {"prod", Scattering::kMultiply},
+                                                                       {"mean", Scattering::kMean},
+                                                                       {"amax", Scattering::kLargest},
+                                                                       {"amin", Scattering::kSmallest}};
+  const std::string reduce = call.String("reduce");
+  for (const auto& [name, how] : kNames) {
+    if (name == reduce && std::ranges::count(takes, name) > 0) return how;
+  }
+  std::string names;
+  for (const std::string_view* name = takes.begin(); name != takes.end(); ++name)
+    names += fmt::format("{}{}", name == takes.begin() ? "" : name + 1 == takes.end() ? " or " : ", ", *name);
+  call.Fail("reduce has to be " + names);
+  return Scattering::kAdd;
+}
 
 void DefineScatter(OpCall& call, Scattering how, const ElementFunction& source, bool include_self) {
   const Operand self = call.Tensor("self"), index = call.Tensor("index");

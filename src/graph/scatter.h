@@ -2,11 +2,17 @@
 // of the sources come to it. Of several the last one counts where they overwrite.
 #pragma once
 
+#include <initializer_list>
+#include <string_view>
+
 #include "graph/op.h"
 
 namespace hone {
 
 enum class Scattering { kOverwrite, kAdd, kMultiply, kLargest, kSmallest, kMean };
+
+// The argument `reduce`, one of those that the operator takes.
+Scattering ReadReduce(OpCall& call, std::initializer_list<std::string_view> takes);
 
 // self with self[..., index[i, j, ...] at dim, ...] combined with source[i, j, ...] for all places of index. `source`
 // gives what is written at a place of index. With `include_self` false, elements that are written to do not count

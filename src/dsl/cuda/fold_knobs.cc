@@ -7,6 +7,7 @@
 #include <bit>
 #include <set>
 
+#include "base/rounding.h"
 #include "dsl/cuda/fold_turned.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/knobs.h"
@@ -162,7 +163,7 @@ std::vector<Setting> FoldLanesValues(const Kernel& kernel) {
   if (!extents.rows) {
     // Of four columns a thread. Few blocks need many warps to have enough on its way.
     const std::int64_t last = std::max<std::int64_t>(kernel.space.back().extent, 1),
-                       blocks = std::max<std::int64_t>(extents.kept / last * ((last + 127) / 128), 1),
+                       blocks = std::max<std::int64_t>(extents.kept / last * CeilDiv(last, 128), 1),
                        wanted = kWarpsAProcessor * Processors(kernel) / (blocks * DefaultSplit(kernel));
     std::int64_t warps = 8;
     while (warps < 32 && warps < wanted && 2 * warps * kShortFold <= extents.reduced) warps *= 2;

@@ -68,7 +68,6 @@ FoldWriter::FoldWriter(const KernelProgram& program, const Kernel& kernel, Devic
 }
 
 void FoldWriter::Emit(const std::vector<FoldPass>& given, const Expr& result) {
-  if (row_count_ == 0) return;
   const std::vector<DevicePass> passes = DevicePasses(given, reduced_.empty() ? 1 : loops_.Count(true));
   if (split_ > 1) return EmitSplit(passes, result);
   ChooseKept(passes);

@@ -35,6 +35,7 @@ constexpr double kLongChain = 60;  // operations
 
 // Where in a box of 64 rows of 128 bytes a lane finds the i-th four matrices of its warp.
 constexpr std::string_view kMatricesPlace = "row * 128 + (((i * 2 + thread % 32 / 16) ^ (row % 8)) * 16)";
+
 class LinesEnd {
  public:
   explicit LinesEnd(const TensorTile& tile)
@@ -211,7 +212,7 @@ class TilesEnd {
     }
     out_.Line("unsigned made[16];");
     OpenPairs("box");
-    // Of columns that no tile has are many where a tile has all of them.
+    // Where one tile has all columns, none is ended behind the last.
     if (const std::int64_t n = text_.shape.n.extent; n < tile_n_ && n % kEndBoxColumns != 0) {
       out_.Line("made[i] = 0;");
       out_.Line(fmt::format("if (box * {} + i / 2 * 8 >= {}) continue;", kEndBoxColumns, n));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/rounding.h"
+
 namespace hone::dsl {
 namespace {
 
@@ -52,8 +54,8 @@ EndStages EndStagesOf(const Kernel& kernel, const MatmulShape& shape, const Tens
                      box_bytes = static_cast<std::int64_t>(end.operands.size()) * settings.tile_m * kEndRowBytes;
   end.boxes = std::min(TensorStageBytes(settings) / box_bytes, boxes);
   if (end.boxes == 0) return {};
-  end.stages = (boxes + end.boxes - 1) / end.boxes;
-  end.boxes = (boxes + end.stages - 1) / end.stages;
+  end.stages = CeilDiv(boxes, end.boxes);
+  end.boxes = CeilDiv(boxes, end.stages);
   // A consumer gives up its turn when all of them are full, and has one of K then.
   if (settings.turns && end.stages >= settings.stages) return {};
   return end;

@@ -55,7 +55,6 @@ std::optional<std::string> CheckMatmulAlgorithm(const Kernel&, const Setting& va
 }
 
 void EmitMatmulLibrary(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out, bool tf32) {
-  if (ElementCount(kernel.result) == 0) return;
   const MatmulShape shape(kernel);
   const int a = OperandOf(kernel.inputs[0]), b = OperandOf(kernel.inputs[1]);
   const KernelBuffer& target = program.buffers[static_cast<std::size_t>(kernel.target)];

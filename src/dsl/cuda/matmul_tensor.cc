@@ -256,6 +256,7 @@ class TensorEmitter {
     out_.Line(scaled_ ? "int stage = 0, scales = 0;" : "int stage = 0;");
     out_.Line(fmt::format("unsigned phase = warpgroup == {} ? 1 : 0;", consumers));
   }
+
   void FindGroups() {
     const KernelOperand& ends = Ends();
     out_.Line(fmt::format("__shared__ int row_end[{0}], tile_end[{0}];", settings_.groups));
@@ -742,13 +743,24 @@ std::int64_t ColumnsOfOneScale(const Kernel& kernel, const MatmulShape& shape, s
   return columns >= shape.n.extent ? tile_n : std::gcd(columns, tile_n);
 }
 
-bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision) {
+namespace {
+// Whether every operand that is multiplied lies so, where none is packed.
+template <class Is>
+bool AllLie(const Kernel& kernel, TensorPrecision precision, const Is& is) {
   if (ScalesOperands(kernel, precision)) return false;
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
   bool all = true;
-  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i)
-    all &= LayoutInPlace(kernel, shape, i, precision) != OperandLayout::kElsewise;
+  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) all &= is(LayoutInPlace(kernel, shape, i, precision));
   return all;
+}
+}  // namespace
+
+bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision) {
+  return AllLie(kernel, precision, [](OperandLayout lies) { return lies != OperandLayout::kElsewise; });
+}
+
+bool LieAlongK(const Kernel& kernel, TensorPrecision precision) {
+  return AllLie(kernel, precision, [](OperandLayout lies) { return lies == OperandLayout::kAlongK; });
 }
 
 bool LieAcrossK(const Kernel& kernel) {
@@ -758,15 +770,6 @@ bool LieAcrossK(const Kernel& kernel) {
   for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i)
     across &= LayoutOf(kernel, shape, i, type) == OperandLayout::kAcrossK;
   return across;
-}
-
-bool LieAlongK(const Kernel& kernel, TensorPrecision precision) {
-  if (ScalesOperands(kernel, precision)) return false;
-  const MatmulShape shape = MatmulShape::WithHeads(kernel);
-  bool along = true;
-  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i)
-    along &= LayoutInPlace(kernel, shape, i, precision) == OperandLayout::kAlongK;
-  return along;
 }
 
 bool RightOnesLieAlike(const Kernel& kernel, TensorPrecision precision) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/rounding.h"
 #include "dsl/cuda/matmul_choice.h"
 #include "dsl/cuda/matmul_end.h"
 #include "dsl/cuda/matmul_end_stages.h"
@@ -68,14 +69,18 @@ bool EndsInStages(const Kernel& kernel, const MatmulShape& shape, TensorSettings
   return !CheckTiles(kernel) && EndStagesOf(kernel, shape, settings, nullptr).stages > 0;
 }
 
+// Plain products of whole matrices that lie along K: what can be set on how their rows are copied is theirs alone.
+bool CopiesRowsOfK(const Kernel& kernel, TensorPrecision precision) {
+  return IsPlain(kernel) && !EndsOfParts(kernel) && !FoldsColumns(kernel) && LieAlongK(kernel, precision);
+}
+
 // The copy engine is slow where it fills rows up: of a K that ends in the first half of a row of 128 bytes shorter ones
 // are copied, as long as there are few (docs/measured/cuda_layers.md) and stages have room for what comes at the end.
 std::int64_t RowBytes(const Kernel& kernel, TensorSettings settings) {
   constexpr std::int64_t kMostOfK = 320;  // bytes
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
   const std::int64_t bytes = shape.k.extent * TensorElementBytes(settings.precision), behind = bytes % kTensorRowBytes;
-  if (!IsPlain(kernel) || EndsOfParts(kernel) || FoldsColumns(kernel) || !LieAlongK(kernel, settings.precision) ||
-      bytes > kMostOfK || behind == 0 || behind > kTensorRowBytes / 2)
+  if (!CopiesRowsOfK(kernel, settings.precision) || bytes > kMostOfK || behind == 0 || behind > kTensorRowBytes / 2)
     return kTensorRowBytes;
   const bool in_stages = EndsInStages(kernel, shape, settings);
   settings.row_bytes = bytes <= kTensorRowBytes / 4 ? kTensorRowBytes / 4 : kTensorRowBytes / 2;
@@ -89,20 +94,18 @@ std::int64_t RowBytes(const Kernel& kernel, TensorSettings settings) {
 std::int64_t KeptSteps(const Kernel& kernel, const TensorSettings& settings) {
   constexpr std::int64_t kMostKept = 96 << 10, kFewestTiles = 3;
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
-  if (!IsPlain(kernel) || EndsOfParts(kernel) || FoldsColumns(kernel) || !LieAlongK(kernel, settings.precision) ||
-      BatchesOf(shape) > 1 || TensorConsumers(settings) != 2)
+  if (!CopiesRowsOfK(kernel, settings.precision) || BatchesOf(shape) > 1 || TensorConsumers(settings) != 2 ||
+      kernel.attributes.contains(std::string(kWalksB)))
     return 0;
-  if (kernel.attributes.contains(std::string(kWalksB))) return 0;
   const std::int64_t processors = kernel.device->multiprocessors,
-                     columns = std::max<std::int64_t>((shape.n.extent + settings.tile_n - 1) / settings.tile_n, 1),
+                     columns = std::max<std::int64_t>(CeilDiv(shape.n.extent, settings.tile_n), 1),
                      blocks = processors / columns * columns;
   // In clusters blocks are half as many.
   if (2 * columns > processors || 10 * blocks < 9 * processors ||
       TilesOf(shape, settings.tile_m, settings.tile_n) < kFewestTiles * blocks)
     return 0;
   TensorSettings kept = settings;
-  const std::int64_t bytes = shape.k.extent * TensorElementBytes(settings.precision);
-  kept.kept_steps = (bytes + settings.row_bytes - 1) / settings.row_bytes;
+  kept.kept_steps = CeilDiv(shape.k.extent * TensorElementBytes(settings.precision), settings.row_bytes);
   if (TensorKeptBytes(kept) > kMostKept) return 0;
   return EndsInStages(kernel, shape, settings) && !EndsInStages(kernel, shape, kept) ? 0 : kept.kept_steps;
 }
@@ -322,10 +325,7 @@ std::vector<Setting> TensorTurnsValues(const Kernel& kernel) {
   constexpr std::int64_t kShortK = 1024;
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
   const std::int64_t columns = TupleSetting(kernel, "tile")[1];
-  TensorSettings settings = TensorSettingsOf(kernel);
-  settings.stages = kMostStages;
-  if (!CheckTiles(kernel)) settings.end = TensorEnd::kTiles;
-  const bool pays = !FoldsColumns(kernel) && EndStagesOf(kernel, shape, settings, nullptr).stages == 0 &&
+  const bool pays = !FoldsColumns(kernel) && !EndsInStages(kernel, shape, TensorSettingsOf(kernel)) &&
                     shape.k.extent <= kShortK && columns == 256 &&
                     TilesOf(shape, 128, columns) > kernel.device->multiprocessors;
   return pays ? std::vector<Setting>{Word("yes"), Word("no")} : std::vector<Setting>{Word("no"), Word("yes")};
@@ -446,7 +446,6 @@ void EmitTensorWay(const KernelProgram& program, const Kernel& kernel, DeviceWri
 }
 
 void EmitTensorProduct(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out, const ConvProduct* conv) {
-  if (ElementCount(kernel.result) == 0) return;
   TensorSettings settings = TensorSettingsOf(kernel);
   settings.stages = static_cast<int>(IntSetting(kernel, "stages"));
   if (kernel.settings.contains("promote")) settings.promote = IntSetting(kernel, "promote");

@@ -331,7 +331,6 @@ constexpr Knob kKnobs[] = {
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
-  if (ElementCount(kernel.result) == 0) return;
   const Kernel turned = Turned(kernel);
   FoldedBlocks(program, turned, writer).Emit();
 }

@@ -611,7 +611,6 @@ class AttentionEmitter {
 };
 
 void Emit(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out) {
-  if (ElementCount(kernel.result) == 0) return;
   AttentionEmitter(program, kernel, out).Emit();
 }
 
