@@ -264,8 +264,9 @@ TEST_F(ImportTest, ComplexNumbersAreWrittenWithTheirParts) {
   const auto* init = "self.register_buffer('f', torch.polar(torch.ones(4), torch.arange(4.0)))";
   for (const auto& python : Pythons()) {
     if (python.torch_version.starts_with("1.")) continue;
-    const auto problem =
-        Imported(Module(init, "return torch.view_as_real(torch.view_as_complex(x.view(4, 4, 2)) * self.f)"), python);
+    const auto problem = Imported(
+        Module(init, "return torch.view_as_real(torch.view_as_complex(x.view(4, 4, 2)) * self.f.to(x.device))"),
+        python);
     ASSERT_TRUE(problem) << problem.error().message;
     ASSERT_NE(problem->Find("f"), nullptr);
     EXPECT_EQ(problem->Find("f")->shape, (Shape{4, 2}));
@@ -323,13 +324,18 @@ TEST_F(ImportTest, WhatIsSimpleIsTracedOnce) {
 // What a trace leaves in a module is not there for the next one.
 TEST_F(ImportTest, ACacheThatIsFilledOnceIsOfTheGraph) {
   NEEDS_TORCH();
+  const auto* by_place =
+      "if 0 not in self.cache:\n            self.cache[0] = torch.arange(8.0) * 2\n        return x * self.cache[0]";
   for (const auto& python : Pythons()) {
-    const auto problem = Imported(Module("self.cache = None",
-                                         "if self.cache is None:\n            self.cache = torch.arange(8.0) * 2\n"
-                                         "        return x * self.cache"),
-                                  python);
-    ASSERT_TRUE(problem) << problem.error().message;
-    EXPECT_EQ(Ops(*problem).substr(0, 11), "aten.arange") << "torch " << python.torch_version;
+    for (const auto& [init, forward] :
+         {std::pair{"self.cache = None",
+                    "if self.cache is None:\n            self.cache = torch.arange(8.0) * 2\n"
+                    "        return x * self.cache"},
+          std::pair{"self.cache = {}", by_place}}) {
+      const auto problem = Imported(Module(init, forward), python);
+      ASSERT_TRUE(problem) << problem.error().message << "\n" << init;
+      EXPECT_EQ(Ops(*problem).substr(0, 11), "aten.arange") << "torch " << python.torch_version << "\n" << init;
+    }
   }
 }
 

@@ -156,6 +156,8 @@ class ComplexWriter:
         return written[self.name](like)
 
     def cell(self):
+        if self.name == "_assert_tensor_metadata":  # checks at run time what hone knows
+            return None
         like, made = self.node.meta["val"], self.made()
         if isinstance(made, Value):
             return Cell(made)

@@ -167,6 +167,9 @@ class Kept:
 
     def __init__(self, model):
         self.before = [(part, dict(part.__dict__)) for part in model.modules()]
+        held = [value for _, attributes in self.before for value in attributes.values()]
+        self.dicts = [(value, dict(value)) for value in held if isinstance(value, dict)]  # caches, say, which forward fills
+        self.lists = [(value, list(value)) for value in held if isinstance(value, list)]
         self.tensors = self.now()
 
     def now(self):
@@ -179,6 +182,11 @@ class Kept:
         for part, attributes in self.before:
             part.__dict__.clear()
             part.__dict__.update(attributes)
+        for value, entries in self.dicts:
+            value.clear()
+            value.update(entries)
+        for value, entries in self.lists:
+            value[:] = entries
         return others
 
 
