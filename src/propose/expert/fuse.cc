@@ -29,10 +29,12 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.epilogues) FuseScans();  // before a view goes into what reads it
   if (fusion.epilogues) CutKeyedFolds();
   InlineViews();
+  if (fusion.products && fusion.maps) FindSpelledProducts();
   SplitBatches();
   InlineViews();  // what could not be read through another view can be now that this one is gone
   if (fusion.last) LayImagesLast();
   if (fusion.products) MakeProductsOnce();
+  if (fusion.products && fusion.epilogues) LayMapsAsProducts();
   if (fusion.maps) SplitKeyedFolds();
   if (fusion.epilogues) FuseScans();
   if (fusion.epilogues) FuseEpilogues();  // before maps go the other way, where they would be computed more often

@@ -63,6 +63,7 @@ class Fuser {
   std::optional<Piece> ReadingLast(std::size_t reader, int buffer, int last) const;
   bool Convolves(const Piece& piece) const;
   std::set<int> MadeByConvolutions() const;
+  std::set<int> Images(const std::set<int>& convolved) const;
   bool MayMakeLast(std::size_t at) const;
   void LayImagesLast();
   void CutKeyedFolds();
@@ -127,6 +128,11 @@ class Fuser {
   bool GoesTogether(std::size_t at) const;
   void GroupSlices(std::optional<Piece> (*of_slices)(const Memory&, const Piece&, const Piece&));
   void GroupProducts();
+  void FindSpelledProducts();
+  std::optional<std::vector<IndexVar>> OrderOfProduct(const Piece& map) const;
+  void LayMapsAsProducts();
+  bool MakeForOutput(std::size_t map, std::size_t output, const std::vector<IndexVar>& order, Fold fold);
+  bool LayAs(std::size_t at, const std::vector<IndexVar>& order);
   void MakeProductsOnce();
   void RotateProducts();
   void GroupRows();

@@ -53,9 +53,12 @@ bool Fuser::Convolves(const Piece& piece) const {
   return std::ranges::any_of(memory_.Loads(piece.fold->body), [&](const FlatLoad& load) {
     if (!load.position) return true;
     const auto step = [&](std::size_t d) { return load.position->of(piece.space[d]); };
-    bool skips = false;
-    for (std::size_t d = 2; d + 1 < rank; ++d) skips |= step(d) != step(d + 1) * piece.space[d + 1].extent;
-    return step(rank - 1) != 0 && skips;
+    bool all = step(rank - 1) != 0, skips = false;
+    for (std::size_t d = 2; d + 1 < rank; ++d) {
+      all &= step(d) != 0 || piece.space[d].extent == 1;
+      skips |= step(d) != step(d + 1) * piece.space[d + 1].extent;
+    }
+    return all && skips;
   });
 }
 
@@ -84,12 +87,38 @@ bool Fuser::MayMakeLast(std::size_t at) const {
   return piece.fold ? IsProduct(piece) || IsWindow(piece) : IsSimpleMap(at);
 }
 
+// Images: what convolutions read and make, and what is made of images or is made into them in as many dimensions. Other
+// values of four dimensions, as heads of attention are, have no channels.
+std::set<int> Fuser::Images(const std::set<int>& convolved) const {
+  std::set<int> images = convolved;
+  for (std::size_t at = 0; at < pieces_.size(); ++at) {
+    if (known_[at].alive && Convolves(pieces_[at])) images.insert(known_[at].reads.begin(), known_[at].reads.end());
+  }
+  const auto alike = [&](int a, int b) {
+    const Shape &one = memory_.shape(a), &other = memory_.shape(b);
+    return one.size() == other.size() && one[0] == other[0];
+  };
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (std::size_t at = 0; at < pieces_.size(); ++at) {
+      if (!known_[at].alive) continue;
+      const int made = pieces_[at].buffer;
+      for (const int read : known_[at].reads) {
+        if (images.contains(made) == images.contains(read) || !alike(made, read)) continue;
+        images.insert({made, read});
+        grown = true;
+      }
+    }
+  }
+  return images;
+}
+
 void Fuser::LayImagesLast() {
-  const std::set<int> convolved = MadeByConvolutions();
+  const std::set<int> convolved = MadeByConvolutions(), images = Images(convolved);
   for (std::size_t at = 0; at < pieces_.size(); ++at) {
     Piece& piece = pieces_[at];
     const auto last = memory_.ChannelsLast(piece.buffer);
-    if (!last || !MayMakeLast(at) || convolved.contains(piece.buffer)) continue;
+    if (!last || !MayMakeLast(at) || convolved.contains(piece.buffer) || !images.contains(piece.buffer)) continue;
     std::vector<std::pair<std::size_t, Piece>> changed;
     const std::vector<std::size_t> readers = Readers(piece.buffer);
     for (const std::size_t reader : readers) {

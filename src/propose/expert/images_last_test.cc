@@ -3,37 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <string>
-#include <vector>
 
-#include "dsl/testing/interpreter.h"
+#include "propose/expert/testing/computed.h"
 #include "propose/expert/testing/written.h"
 
 namespace hone::expert {
 namespace {
 
-using testing::Written;
+using testing::Computed;
 using testing::WrittenText;
-
-// What the program makes of numbers that are the same for all programs.
-std::vector<double> Computed(const std::string& graph, const Fusion& fusion, const std::string& output) {
-  const auto program = Written(graph, fusion);
-  const auto checked = dsl::Check(*program, nullptr, TypicalDevice());
-  const auto& kernels = std::get<dsl::KernelProgram>(checked);
-  std::vector<std::vector<double>> values(kernels.buffers.size());
-  for (std::size_t b = 0; b < values.size(); ++b) {
-    if (kernels.buffers[b].home > dsl::KernelBuffer::Home::kParameter) continue;
-    std::mt19937 random(static_cast<unsigned>(kernels.buffers[b].name[0]));
-    values[b].resize(static_cast<std::size_t>(ElementCount(kernels.buffers[b].shape)));
-    for (double& value : values[b]) value = static_cast<double>(random() % 2048) / 1024 - 1;
-  }
-  dsl::testing::Interpreter(kernels, values).Run();
-  for (std::size_t b = 0; b < values.size(); ++b) {
-    if (kernels.buffers[b].name == output) return values[b];
-  }
-  return {};
-}
 
 // A bottleneck block of 16 bits: products of pixels, a convolution between them, what was read added behind them.
 std::string Bottleneck(const std::string& dtype) {
@@ -75,6 +54,20 @@ TEST(ImagesLastTest, AnImageOf16BitsHasItsChannelsLastThroughout) {
   ASSERT_EQ(want.size(), got.size());
   for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 0.02 * std::fabs(want[i]) + 0.02) << i;
   EXPECT_EQ(WrittenText(Bottleneck("f32"), {.last = true}), WrittenText(Bottleneck("f32")));
+}
+
+TEST(ImagesLastTest, HeadsOfAttentionAreNoChannels) {
+  const std::string heads = R"({"hone_problem": 1, "name": "n", "tensors": [
+    {"name": "q", "shape": [2, 4, 32, 16], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": -1, "high": 1}},
+    {"name": "k", "shape": [2, 32, 4, 16], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": -1, "high": 1}},
+    {"name": "y", "shape": [2, 4, 32, 32], "dtype": "bf16", "role": "output"}], "graph": [
+    {"op": "relu", "args": {"self": "%q"}, "outputs": ["r"]},
+    {"op": "view", "args": {"self": "%r", "size": [8, 32, 16]}, "outputs": ["s"]},
+    {"op": "permute", "args": {"self": "%k", "dims": [0, 2, 3, 1]}, "outputs": ["p"]},
+    {"op": "view", "args": {"self": "%p", "size": [8, 16, 32]}, "outputs": ["t"]},
+    {"op": "bmm", "args": {"self": "%s", "mat2": "%t"}, "outputs": ["u"]},
+    {"op": "view", "args": {"self": "%u", "size": [2, 4, 32, 32]}, "outputs": ["y"]}]})";
+  EXPECT_EQ(WrittenText(heads, {.last = true}), WrittenText(heads));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 //   factors.cc   numbers that scaled a factor go behind its product
 //   rotations.cc  pairs of a product's columns that a map turns
 //   broadcast_product.h  products that are the same for all batches   patches.h  windows that do not overlap
+//   spelled_product.h  products that are spelled out as sums
 //   copied_rows.h  what attention reads across memory   constants.h  what no input changes
 //   pages.h      rows that are looked up by pages
 //   hidden_keys.h  which keys a score of attention hides by their places

@@ -16,16 +16,19 @@ std::optional<dsl::Statement> RecogniseScan(Names& names, const Piece& piece) {
     }
   }
   if (reached != Extents(piece.space)) return std::nullopt;
+  // What operands are broadcast to has no outer dimensions of extent 1.
+  int ones = 0;
+  while (reached[static_cast<std::size_t>(ones)] == 1 && ones < piece.along) ++ones;
   auto term = names.Term(scan->element, piece.space, {});
   if (!term) return std::nullopt;
   dsl::Statement statement;
   statement.family = "scan";
   statement.variant = scan->word;
   statement.operands.push_back(std::move(*term));
-  statement.axes = {piece.along};
+  statement.axes = {piece.along - ones};
   if (piece.reversed) statement.attributes["reverse"] = {1};
   if (scan->exclusive) statement.attributes["exclusive"] = {1};
-  statement.target_shape = Extents(piece.space);
+  statement.target_shape.assign(reached.begin() + ones, reached.end());
   return statement;
 }
 
