@@ -8,6 +8,7 @@
 #include "dsl/cuda/nest.h"
 #include "dsl/cuda/nest_element.h"
 #include "dsl/cuda/nest_ranks.h"
+#include "dsl/cuda/turned_nest.h"
 #include "dsl/element.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/keyed_nest.h"
@@ -17,6 +18,8 @@ namespace hone::dsl::cuda_way_nest_elements {
 namespace {
 
 using Kind = Expr::Kind;
+
+constexpr double kAcross = 3;  // times as long where neighbours read across memory
 
 // Whether windows of neighbouring results along `index` share elements: some address steps by it as by an index that is
 // folded over.
@@ -154,10 +157,10 @@ HONE_ROW(Way){
     .family = "nest",
     .name = "elements",
     .doc = "a thread an element, as it is written",
-    .cost =
-        [](const Kernel& kernel) {
-          return ListsPay(kernel) || RanksPay(kernel) ? std::nullopt : std::optional<double>(1);
-        },
+    .cost = [](const Kernel& kernel) -> std::optional<double> {
+      if (ListsPay(kernel) || RanksPay(kernel)) return std::nullopt;
+      return AcrossIn(kernel) ? kAcross : 1;
+    },
     .knobs = kKnobs,
     .emit_cuda = EmitNestCuda,
 };
