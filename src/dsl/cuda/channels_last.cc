@@ -183,7 +183,7 @@ class Splitter {
       auto last = ReadingLast(reader, made, planes);
       if (const auto apart = last ? std::nullopt : WithChannelsApart(reader, made, planes))
         last = ReadingLast(*apart, made, planes);
-      if (!last || !MadeLegal(*last)) return;
+      if (!last || !MadeLegal(reader, *last)) return;
       reader = std::move(*last);
     }
     program_.kernels = std::move(changed);
@@ -206,12 +206,15 @@ class Splitter {
     return reader;
   }
 
-  // Whether it can be made as it reads now. What it was set to for how its operands lay is left to the default.
-  bool MadeLegal(Kernel& kernel) const {
+  // Whether it can be made as it reads now. What it was set to for how its operands lay is left to the default, as are
+  // defaults for that: a map that reads across memory now makes squares.
+  bool MadeLegal(const Kernel& before, Kernel& kernel) const {
     for (const Knob& knob : KnobsOf(kernel)) {
       const auto setting = kernel.settings.find(std::string(knob.name));
-      if (setting != kernel.settings.end() && knob.check && knob.check(kernel, setting->second))
-        kernel.settings.erase(setting);
+      if (setting == kernel.settings.end()) continue;
+      const bool is_default =
+          knob.values && kernel.space.size() == before.space.size() && knob.values(before).front() == setting->second;
+      if (is_default || (knob.check && knob.check(kernel, setting->second))) kernel.settings.erase(setting);
     }
     FillSettings(kernel);
     return !kernel.family->check || !kernel.family->check(program_, kernel);

@@ -92,7 +92,7 @@ TEST(ChannelsLastTest, BetweenConvolutionsNothingIsCopied) {
       conv +
       ", end: map} -> relu(it + h)\n"
       "y = map(g) -> it * 2");
-  ASSERT_EQ(Words(plan.steps), "turn conv conv map map");
+  ASSERT_EQ(Words(plan.steps), "turn conv conv map turn") << "what leaves the program is turned in squares";
   EXPECT_EQ(Call(plan, 1).y.buffer, "h");
   EXPECT_EQ(Call(plan, 2).x.buffer, "h");
   EXPECT_EQ(Call(plan, 2).x.strides, (Strides{792, 1, 88, 8}));

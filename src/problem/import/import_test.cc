@@ -331,7 +331,9 @@ TEST_F(ImportTest, ACacheThatIsFilledOnceIsOfTheGraph) {
          {std::pair{"self.cache = None",
                     "if self.cache is None:\n            self.cache = torch.arange(8.0) * 2\n"
                     "        return x * self.cache"},
-          std::pair{"self.cache = {}", by_place}}) {
+          std::pair{"self.cache = {}", by_place},
+          std::pair{"self.cache, self.frozen = {}, type('Frozen', (dict,), dict(clear=None, update=None))(a=1)",
+                    by_place}}) {
       const auto problem = Imported(Module(init, forward), python);
       ASSERT_TRUE(problem) << problem.error().message << "\n" << init;
       EXPECT_EQ(Ops(*problem).substr(0, 11), "aten.arange") << "torch " << python.torch_version << "\n" << init;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "dsl/cuda/channels_last.h"
 #include "dsl/family.h"
 #include "dsl/once.h"
 #include "dsl/way.h"
@@ -63,6 +64,31 @@ double LookedUpBytes(const dsl::KernelProgram& program, const dsl::Kernel& kerne
   double points = 1;
   for (const IndexVar& index : kernel.space) points *= static_cast<double>(index.extent);
   walk(kernel.epilogue, points, false);
+  return bytes;
+}
+
+// Of pixels that a kernel reads side by side where they lie a pixel's channels apart, as tensor cores leave them:
+// threads of pools and nests each read a sector for two bytes of it, and maps go through shared memory.
+double AcrossBytes(const dsl::KernelProgram& program, const dsl::Kernel& kernel) {
+  constexpr double kMapReads = 1.5, kOthersRead = 8;  // times as long: docs/measured/cuda_layers.md
+  const bool maps = kernel.family->name == "map";
+  if (!maps && kernel.family->name != "pool" && kernel.family->name != "nest") return 0;
+  // Neighbouring threads have neighbours of the result.
+  std::size_t along = kernel.space.size();
+  for (const int d : dsl::ResultDims(kernel)) {
+    if (kernel.space[static_cast<std::size_t>(d)].extent > 1) along = static_cast<std::size_t>(d);
+  }
+  double bytes = 0;
+  for (const auto& operand : kernel.operands) {
+    if (along >= operand.strides.size() || operand.strides[along] != 1) continue;
+    const bool last = std::ranges::any_of(program.kernels, [&](const dsl::Kernel& maker) {
+      return maker.target == operand.buffer && dsl::MakesChannelsLast(maker) && maker.result.size() > 1 &&
+             maker.result[1] > 1;
+    });
+    const auto home = program.buffers[static_cast<std::size_t>(operand.buffer)].home;
+    if (!last || home != dsl::KernelBuffer::Home::kIntermediate) continue;
+    bytes += ((maps ? kMapReads : kOthersRead) - 1) * OperandBytes(program, kernel, operand);
+  }
   return bytes;
 }
 
@@ -141,7 +167,7 @@ std::vector<double> PredictKernels(const dsl::KernelProgram& program, const Devi
     }
     for (const auto& operand : kernel.operands) bytes += OperandBytes(program, kernel, operand);
     if (kernel.way != nullptr && kernel.way->bytes_beside) bytes += kernel.way->bytes_beside(program, kernel);
-    bytes += SplitBytes(program, kernel) + LookedUpBytes(program, kernel, machine);
+    bytes += SplitBytes(program, kernel) + LookedUpBytes(program, kernel, machine) + AcrossBytes(program, kernel);
     const double bandwidth = ceilings.CopyBandwidth(static_cast<std::int64_t>(bytes));
     const double flops = kernel.family->flops ? kernel.family->flops(kernel) : 0;
     times.push_back(1e6 * std::max(bytes / bandwidth, flops / RateOf(kernel, ceilings)) + ceilings.fork_join_us);

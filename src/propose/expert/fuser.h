@@ -60,6 +60,7 @@ class Fuser {
   bool TurnsTable(std::size_t map_at, std::size_t reader_at) const;
   void SplitBatches();
   std::optional<std::vector<Expr>> IndicesIn(int buffer, const ExprNode& load) const;
+  std::optional<Expr> PixelsLast(int buffer, const ExprNode& load) const;
   std::optional<Piece> ReadingLast(std::size_t reader, int buffer, int last) const;
   bool Convolves(const Piece& piece) const;
   std::set<int> MadeByConvolutions() const;

@@ -25,6 +25,20 @@ std::optional<std::vector<Expr>> Fuser::IndicesIn(int buffer, const ExprNode& lo
   return indices;
 }
 
+// A load that goes through all pixels as through one dimension, where channels lie last.
+std::optional<Expr> Fuser::PixelsLast(int buffer, const ExprNode& load) const {
+  const Shape& shape = memory_.shape(buffer);
+  const std::vector<IndexVar> vars = VarsIn(load);
+  const auto position = memory_.Position(load);
+  const std::int64_t channels = shape[1], pixels = ElementCount(shape) / (shape[0] * channels);
+  const auto at = position ? Unflatten(*position, vars, {shape[0], channels, pixels}) : std::nullopt;
+  if (!at) return std::nullopt;
+  Affine flat = Combine(Affine{}, (*at)[0], channels * pixels);
+  flat = Combine(std::move(flat), (*at)[2], channels);
+  flat = Combine(std::move(flat), (*at)[1], 1);
+  return Load(buffer, {ToExpr(flat, vars)}, load.type);
+}
+
 // The reader with channels last where it reads the buffer; nothing if that needs a division.
 std::optional<Piece> Fuser::ReadingLast(std::size_t reader, int buffer, int last) const {
   Piece changed = pieces_[reader];
@@ -34,8 +48,9 @@ std::optional<Piece> Fuser::ReadingLast(std::size_t reader, int buffer, int last
       if (memory_.Root(load.buffer) != buffer) return {};
       auto indices = IndicesIn(buffer, load);
       if (!indices) {
-        all = false;
-        return {};
+        auto flat = PixelsLast(buffer, load);
+        all &= flat.has_value();
+        return flat.value_or(Expr());
       }
       std::rotate(indices->begin() + 1, indices->begin() + 2, indices->end());
       return Load(last, std::move(*indices), load.type);
@@ -81,22 +96,44 @@ std::set<int> Fuser::MadeByConvolutions() const {
 bool Fuser::MayMakeLast(std::size_t at) const {
   const Piece& piece = pieces_[at];
   if (!known_[at].alive || memory_.shape(piece.buffer).size() < 4 || !IsHalf(HeldAs(piece.buffer)) ||
-      !piece.statistics.empty() || !piece.also.empty() || piece.sequence >= 0 || memory_.IsOutput(piece.buffer) ||
+      !piece.also.empty() || piece.sequence >= 0 || memory_.IsOutput(piece.buffer) ||
       memory_.Root(piece.buffer) != piece.buffer || Extents(piece.space) != memory_.shape(piece.buffer))
     return false;
+  if (!piece.statistics.empty()) return !piece.fold;
   return piece.fold ? IsProduct(piece) || IsWindow(piece) : IsSimpleMap(at);
 }
 
-// Images: what convolutions read and make, and what is made of images or is made into them in as many dimensions. Other
-// values of four dimensions, as heads of attention are, have no channels.
+// Images: what convolutions read and make, and what maps, windows and products with parameters make of images, or make
+// into them, in as many dimensions. Other values of four dimensions, as heads of attention are, have no channels.
 std::set<int> Fuser::Images(const std::set<int>& convolved) const {
   std::set<int> images = convolved;
+  const auto is_parameter = [&](int buffer) {
+    const Buffer& read = memory_.graph().buffers()[Id(buffer)];
+    return read.stage < 0 && memory_.graph().problem().tensors[Id(read.tensor)].role == Role::kParameter;
+  };
   for (std::size_t at = 0; at < pieces_.size(); ++at) {
-    if (known_[at].alive && Convolves(pieces_[at])) images.insert(known_[at].reads.begin(), known_[at].reads.end());
+    if (!known_[at].alive || !Convolves(pieces_[at])) continue;
+    for (const int read : known_[at].reads) {
+      if (!is_parameter(read)) images.insert(read);
+    }
   }
-  const auto alike = [&](int a, int b) {
-    const Shape &one = memory_.shape(a), &other = memory_.shape(b);
-    return one.size() == other.size() && one[0] == other[0];
+  // Whether a product with parameters adds up along the second dimension of what it reads.
+  const auto mixes_channels = [&](const Piece& piece, int read) {
+    const std::int64_t pixels = DenseStrides(memory_.shape(read))[1];
+    bool along = false, weighs = false;
+    for (const FlatLoad& load : memory_.Loads(piece.fold->body)) {
+      weighs |= is_parameter(load.buffer);
+      if (load.buffer != read || !load.position) continue;
+      for (const IndexVar& over : piece.fold->over) along |= load.position->of(over) == pixels;
+    }
+    return along && weighs;
+  };
+  // Whether what a piece makes is an image where what it reads is one, and the other way round.
+  const auto alike = [&](const Piece& piece, int read) {
+    const Shape &made = memory_.shape(piece.buffer), &source = memory_.shape(read);
+    if (!piece.fold) return made == source;
+    if (made.size() != source.size() || made.size() < 3 || made[0] != source[0]) return false;
+    return IsProduct(piece) ? mixes_channels(piece, read) : made[1] == source[1];
   };
   for (bool grown = true; grown;) {
     grown = false;
@@ -104,7 +141,7 @@ std::set<int> Fuser::Images(const std::set<int>& convolved) const {
       if (!known_[at].alive) continue;
       const int made = pieces_[at].buffer;
       for (const int read : known_[at].reads) {
-        if (images.contains(made) == images.contains(read) || !alike(made, read)) continue;
+        if (images.contains(made) == images.contains(read) || !alike(pieces_[at], read)) continue;
         images.insert({made, read});
         grown = true;
       }
@@ -128,6 +165,9 @@ void Fuser::LayImagesLast() {
     }
     if (changed.size() < readers.size()) continue;
     std::rotate(piece.space.begin() + 1, piece.space.begin() + 2, piece.space.end());
+    for (int& axis : piece.axes)
+      axis = axis == 1 ? static_cast<int>(piece.space.size()) - 1 : axis > 1 ? axis - 1 : axis;
+    std::ranges::sort(piece.axes);
     Learn(at);
     for (auto& [reader, one] : changed) {
       pieces_[reader] = std::move(one);

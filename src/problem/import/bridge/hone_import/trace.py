@@ -168,8 +168,8 @@ class Kept:
     def __init__(self, model):
         self.before = [(part, dict(part.__dict__)) for part in model.modules()]
         held = [value for _, attributes in self.before for value in attributes.values()]
-        self.dicts = [(value, dict(value)) for value in held if isinstance(value, dict)]  # caches, say, which forward fills
-        self.lists = [(value, list(value)) for value in held if isinstance(value, list)]
+        self.dicts = [(value, dict(value)) for value in held if type(value) is dict]  # caches, say, which forward fills
+        self.lists = [(value, list(value)) for value in held if type(value) is list]
         self.tensors = self.now()
 
     def now(self):
