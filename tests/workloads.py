@@ -55,6 +55,8 @@ FAMILIES = {
     "shifted_loss": ["nest", "matmul_reduce", "nest", "reduce"],
     "sigmoid_attention": ["attention"],
     "sinks": ["attention"],
+    "state_space": "map map nest scan nest nest nest nest scan map attention map map matmul nest nest nest nest nest nest scan map reduce matmul map map"
+                   .split(),
     "windows": ["matmul", "nest", "attention", "matmul"],
 }
 GROUPED = "moe_"  # their products need a PyTorch that has torch._grouped_mm
