@@ -56,6 +56,43 @@ TEST(ImagesLastTest, AnImageOf16BitsHasItsChannelsLastThroughout) {
   EXPECT_EQ(WrittenText(Bottleneck("f32"), {.last = true}), WrittenText(Bottleneck("f32")));
 }
 
+// A convolution, a norm over the channels of each pixel and a product that reads pixels as one dimension.
+TEST(ImagesLastTest, NormsOverChannelsAndProductsOfAllPixelsReadThemThere) {
+  const std::string drawn = R"("dtype": "bf16", "generator": {"kind": "uniform", "low": -1, "high": 1})";
+  const std::string graph = fmt::format(
+      R"({{"hone_problem": 1, "name": "n", "tensors": [
+        {{"name": "x", "shape": [2, 16, 6, 8], "role": "input", {0}}},
+        {{"name": "b", "shape": [16, 16, 3, 3], "role": "parameter", {0}}},
+        {{"name": "w", "shape": [24, 16], "role": "parameter", {0}}},
+        {{"name": "y", "shape": [2, 24, 48], "dtype": "bf16", "role": "output"}}],
+      "graph": [
+        {{"op": "convolution", "args": {{"input": "%x", "weight": "%b", "bias": null, "stride": [1, 1],
+            "padding": [1, 1], "dilation": [1, 1], "transposed": false, "output_padding": [0, 0], "groups": 1}},
+            "outputs": ["c"]}},
+        {{"op": "mean.dim", "args": {{"self": "%c", "dim": [1], "keepdim": true}}, "outputs": ["m"]}},
+        {{"op": "sub.Tensor", "args": {{"self": "%c", "other": "%m"}}, "outputs": ["d"]}},
+        {{"op": "mul.Tensor", "args": {{"self": "%d", "other": "%d"}}, "outputs": ["q"]}},
+        {{"op": "mean.dim", "args": {{"self": "%q", "dim": [1], "keepdim": true}}, "outputs": ["v"]}},
+        {{"op": "add.Scalar", "args": {{"self": "%v", "other": 0.01}}, "outputs": ["e"]}},
+        {{"op": "rsqrt", "args": {{"self": "%e"}}, "outputs": ["r"]}},
+        {{"op": "mul.Tensor", "args": {{"self": "%d", "other": "%r"}}, "outputs": ["o"]}},
+        {{"op": "avg_pool2d", "args": {{"self": "%o", "kernel_size": [3, 3], "stride": [1, 1], "padding": [1, 1]}},
+          "outputs": ["p"]}},
+        {{"op": "view", "args": {{"self": "%p", "size": [2, 16, 48]}}, "outputs": ["s"]}},
+        {{"op": "unsqueeze", "args": {{"self": "%w", "dim": 0}}, "outputs": ["u"]}},
+        {{"op": "expand", "args": {{"self": "%u", "size": [2, 24, 16]}}, "outputs": ["t"]}},
+        {{"op": "bmm", "args": {{"self": "%t", "mat2": "%s"}}, "outputs": ["y"]}}]}})",
+      drawn);
+  const std::string last = WrittenText(graph, {.last = true});
+  EXPECT_NE(last, WrittenText(graph));
+  EXPECT_NE(last.find("o: bf16 = norm(c_view) over [2]"), std::string::npos) << last;
+  EXPECT_NE(last.find("strides [768, 1, 16]\n"), std::string::npos) << last;
+  const auto got = Computed(graph, {.last = true}, "y"), want = Computed(graph, {}, "y");
+  ASSERT_EQ(got.size(), 2u * 24 * 48);
+  ASSERT_EQ(want.size(), got.size());
+  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 0.02 * std::fabs(want[i]) + 0.02) << i;
+}
+
 TEST(ImagesLastTest, HeadsOfAttentionAreNoChannels) {
   const std::string heads = R"({"hone_problem": 1, "name": "n", "tensors": [
     {"name": "q", "shape": [2, 4, 32, 16], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": -1, "high": 1}},
