@@ -18,9 +18,12 @@ extern const std::string_view kTensorPixelsText;  // dsl/cuda/tensor_pixels.cuh
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kFewestMade = 8;   // outputs of a group: rows of weights
-constexpr std::int64_t kFewChannels = 8;  // below which a row of the window lies side by side
-constexpr std::int64_t kMostCopies = 4;   // of each pixel, at which whole windows may lie side by side
+constexpr std::int64_t kFewestMade = 8;       // outputs of a group: rows of weights
+constexpr std::int64_t kFewChannels = 8;      // below which a row of the window lies side by side
+constexpr std::int64_t kLeastTogether = 4;    // channels and outputs of a group that is made with others
+constexpr std::int64_t kRowsTogether = 64;    // outputs that are a tile's
+constexpr std::int64_t kMostTogether = 1024;  // channels whose products with zeros cost little beside moving them
+constexpr std::int64_t kMostCopies = 4;       // of each pixel, at which whole windows may lie side by side
 constexpr std::int64_t kStageBytes = kTensorRowBytes, kStepBytes = 32, kMostRowBytes = 2 * kStageBytes;
 constexpr std::string_view kNames[] = {"z", "y", "x"};  // of spatial dimensions, outermost first
 
@@ -50,6 +53,10 @@ Convolution ShapeOf(const Kernel& conv, std::int64_t number) {
   Convolution shape(conv);
   if (LeavesApart(conv)) return ConvPhase(conv, number).Shape();
   LieBeside(shape, DimsBeside(conv));
+  const std::int64_t together = GroupsTogether(conv);
+  shape.groups /= together;
+  shape.channels *= together;
+  shape.made *= together;
   return shape;
 }
 
@@ -122,6 +129,26 @@ std::int64_t CopiedChannels(const Kernel& conv, int input, std::size_t beside) {
 bool PixelsComeFirst(const TileCopy& copy) { return copy.beside > 1 && copy.of[1] < kFewChannels; }
 
 }  // namespace
+
+bool AllGroupsMayBeTogether(const Kernel& conv) {
+  const Convolution shape(conv);
+  return shape.groups == 1 || (!shape.transposed && std::min(shape.channels, shape.made) >= kLeastTogether &&
+                               shape.groups * shape.channels <= kMostTogether);
+}
+
+std::int64_t GroupsTogether(const Kernel& conv) {
+  const Convolution shape(conv);
+  const std::int64_t step = kStepBytes / ElementBytes(conv);
+  const bool may = !shape.transposed && std::min(shape.channels, shape.made) >= kLeastTogether;
+  if (shape.groups == 1 || !may) return 1;
+  if (MakesChannelsLast(conv)) return shape.groups;
+  if (shape.channels % step == 0) return 1;
+  for (std::int64_t together = 2; together < shape.groups; ++together) {
+    if (shape.groups % together == 0 && together * shape.channels % step == 0 && together * shape.made >= kRowsTogether)
+      return together;
+  }
+  return AllGroupsMayBeTogether(conv) ? shape.groups : 1;
+}
 
 bool RowsMayBeSideBySide(const Kernel& conv) {
   const Convolution shape(conv);
@@ -334,7 +361,7 @@ std::string ConvProduct::Copy(int input, const std::string& to, const std::strin
 
 bool LiesForTiles(const Kernel& conv, int input) {
   const TileCopy role = TileCopyOf(conv, input);
-  if (role.backwards || role.phases || role.beside > 0) return false;
+  if (role.backwards || role.phases || role.beside > 0 || role.together > 1) return false;
   const KernelOperand& operand = InputOperand(conv, static_cast<std::size_t>(input));
   const std::int64_t whole = Aligned(conv);
   const auto extent = [&](std::size_t d) { return conv.space[role.dims[d]].extent; };
@@ -367,6 +394,8 @@ TileCopy TileCopyOf(const Kernel& conv, int input) {
     copy.shape = ConvPhase(conv, 0).Weights(SpatialOf(conv));
     copy.channels = copy.shape[1];
   }
+  if (input == 1) copy.together = GroupsTogether(conv);
+  copy.channels *= copy.together;
   copy.beside = DimsBeside(conv);
   for (std::size_t j = 0; j < copy.beside; ++j) {
     const WindowDim dim = Convolution(conv).dims[2 - j];
@@ -405,6 +434,11 @@ Expr ElementOf(const Kernel& conv, int input, const TileCopy& copy, const std::v
   Expr there;
   const auto within = [&](Expr condition) { there = there ? And(there, std::move(condition)) : std::move(condition); };
   if (copy.channels != copy.shape[1]) within(Less(channel, copy.channels));
+  if (copy.together > 1) {
+    const Expr group = Apply(BinaryOp::kFloorDiv, from[0], Convolution(conv).made);
+    within(Equal(Apply(BinaryOp::kFloorMod, group, copy.together), Apply(BinaryOp::kFloorDiv, channel, copy.of[1])));
+    channel = Apply(BinaryOp::kFloorMod, channel, copy.of[1]);
+  }
   if (copy.beside > 0) {
     const Convolution shape(conv);
     const Expr all = channel;

@@ -42,6 +42,12 @@ bool RowsMayBeSideBySide(const Kernel& conv);
 bool RowsAreSideBySide(const Kernel& conv);
 bool WindowMayBeSideBySide(const Kernel& conv);
 
+// How many groups one product makes, with weights that are zeros between them: groups of few channels fill no stage and
+// no tile by themselves, and with all of them channels may lie last. An infinity of a group's x is a NaN in those
+// beside it then. And whether all of them may be made so.
+std::int64_t GroupsTogether(const Kernel& conv);
+bool AllGroupsMayBeTogether(const Kernel& conv);
+
 class ConvProduct {
  public:
   // `conv` outlives it; of its settings, `layout` and `window` alone are looked at.
@@ -89,6 +95,7 @@ struct TileCopy {
   std::int64_t channels = 1;      // those that are there
   bool backwards = false;         // along the window: weights of a transposed convolution
   bool phases = false;            // those of all phases of one whose results lie apart
+  std::int64_t together = 1;      // weights of so many groups have the channels of all of them, zeros but for their own
   std::size_t beside = 0;         // along so many of the window's last dimensions its places' channels are side by side
 };
 TileCopy TileCopyOf(const Kernel& conv, int input);

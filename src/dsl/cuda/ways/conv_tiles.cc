@@ -51,13 +51,13 @@ std::optional<std::string> CheckPrecision(const Kernel&, const Setting& value) {
 
 std::vector<Setting> LayoutValues(const Kernel& kernel) {
   const Setting first = Word(std::string(kChannelsFirst));
-  if (Convolution(kernel).groups > 1 || LeavesApart(kernel)) return {first};
+  if (!AllGroupsMayBeTogether(kernel) || LeavesApart(kernel)) return {first};
   return {first, Word(std::string(kChannelsLast))};
 }
 std::optional<std::string> CheckLayout(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckWord(value, {kChannelsFirst, kChannelsLast})) return why;
-  if (std::get<std::string>(value.value) == kChannelsLast && Convolution(kernel).groups > 1)
-    return "channels of several groups do not lie side by side; try channels_first";
+  if (std::get<std::string>(value.value) == kChannelsLast && !AllGroupsMayBeTogether(kernel))
+    return "channels of such groups do not lie side by side; try channels_first";
   if (std::get<std::string>(value.value) == kChannelsLast && LeavesApart(kernel))
     return "phases of a transposed one do not lie side by side; try channels_first";
   return std::nullopt;
@@ -79,7 +79,9 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 // end (1.6 MB: 33.8 us, cuDNN's 28.7).
 constexpr std::int64_t kSomeChannels = 16, kFewMade = 32, kSomeMade = 64, kSmallResult = 4 << 20;  // bytes
 std::optional<double> Cost(const Kernel& kernel) {
-  const Convolution shape(kernel);
+  Convolution shape(kernel);
+  shape.made *= GroupsTogether(kernel);
+  shape.channels *= GroupsTogether(kernel);
   const bool plain = IsPlainEnd(kernel);
   const std::int64_t bytes = ElementCount(kernel.result) * static_cast<std::int64_t>(Bytes(kernel.target_type));
   if (shape.transposed) return 1.9;

@@ -134,6 +134,23 @@ TEST_F(ConvBlocksTest, WholeWindowsAreCopiedSideBySideWhereTheyLieFarApart) {
       1e-2);
 }
 
+// Several groups are made by one product, whose weights are zeros between them; all of them where channels lie last.
+TEST_F(ConvBlocksTest, GroupsOfFewChannelsAreMadeTogether) {
+  for (const char* layout : {"", ", layout: channels_last"}) {
+    ExpectBlocksSay(
+        fmt::format(
+            "input x: f16[2, 48, 5, 6]\ninput w: f16[48, 24, 3, 3]\ninput b: f16[48]\noutput y: f16[2, 48, 5, 6]\n"
+            "view c = b: [48, 1, 1] strides [1, 0, 0]\n"
+            "y = conv(x, w) by {{padding: 1, groups: 2}} with {{path: tiles, tile: 64x64{}}} -> relu(it + c)",
+            layout),
+        1e-2);
+  }
+  ExpectBlocksSay(
+      "input x: bf16[1, 96, 4, 5]\ninput w: bf16[192, 4, 3, 3]\noutput y: bf16[1, 192, 4, 5]\n"
+      "y = conv(x, w) by {padding: 1, groups: 24} with {path: tiles, tile: 64x64}",
+      2e-2);
+}
+
 // Stages then have equal parts of them.
 TEST_F(ConvBlocksTest, GroupsMayHaveMoreChannelsThanAStageDivides) {
   ExpectBlocksSay(
@@ -208,6 +225,10 @@ constexpr std::string_view kPrograms[] = {
     "y = conv(x, w) by {padding: 1} with {path: tiles} -> tanh(it)",
     "input x: f16[2, 128, 9, 9]\ninput w: f16[64, 64, 3, 3]\noutput y: f16[2, 64, 9, 9]\n"
     "y = conv(x, w) by {padding: 1, groups: 2} with {path: tiles}",
+    "input x: bf16[2, 120, 14, 14]\ninput w: bf16[120, 24, 3, 3]\noutput y: bf16[2, 120, 7, 7]\n"
+    "y = conv(x, w) by {padding: 1, groups: 5, stride: 2} with {path: tiles, layout: channels_last} -> relu(it)",
+    "input x: f16[2, 128, 10, 9]\ninput w: f16[128, 4, 3, 3]\noutput y: f16[2, 128, 10, 9]\n"
+    "y = conv(x, w) by {padding: 1, groups: 32} with {path: tiles}",
     // An end that is another one for each image.
     "input x: bf16[3, 32, 10, 10]\ninput w: bf16[64, 32, 3, 3]\ninput t: bf16[3, 64]\noutput y: bf16[3, 64, 10, 10]\n"
     "view s = t: [3, 64, 1, 1] strides [64, 1, 0, 0]\n"
@@ -285,7 +306,7 @@ TEST_F(ConvTilesTest, WhatItCannotMakeIsSaidInALine) {
                 "y = conv transposed(x, w) by {stride: 2} with {path: tiles} -> it + r")
                 .find("where the chain reads pixels, end it in a map"),
             std::string::npos);
-  EXPECT_NE(with("f16[2, 16, 9, 9]", "f16[16, 8, 1, 1]", "(x, w) by {groups: 2}", "f16[2, 16, 9, 9]")
+  EXPECT_NE(with("f16[2, 4, 9, 9]", "f16[16, 2, 1, 1]", "(x, w) by {groups: 2}", "f16[2, 16, 9, 9]")
                 .find("groups have a multiple of 16 channels"),
             std::string::npos);
   EXPECT_NE(Why("input x: f16[2, 64, 9, 9]\nparam w: f16[8, 64, 3, 3]\noutput y: f16[2, 8, 7, 7]\n"
