@@ -3,6 +3,30 @@
 #include <fmt/format.h>
 
 namespace hone::dsl {
+namespace {
+
+// Has the batch index `d` go along one of the two dimensions, as so many of its steps or with steps that are shorter
+// then, past places that no batch has; false if neither's step is a multiple of the other.
+bool GoesAlong(AttentionMatrices& matrices, std::size_t d, std::int64_t stride, std::int64_t extent) {
+  for (std::size_t dim = 0; dim < 2; ++dim) {
+    std::int64_t &step = matrices.strides[dim], &there = matrices.extents[dim];
+    auto& factors = matrices.factors[dim];
+    if (stride % step == 0) {
+      factors[d] = stride / step;
+      there += (extent - 1) * factors[d];
+      return true;
+    }
+    if (step % stride != 0) continue;
+    for (std::int64_t& factor : factors) factor *= step / stride;
+    factors[d] = 1;
+    there = (there - 1) * (step / stride) + extent;
+    step = stride;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 std::optional<AttentionMatrices> AttentionMatricesOf(const Kernel& kernel, std::size_t input,
                                                      const KernelOperand& operand, const AttentionRows& rows,
@@ -15,10 +39,12 @@ std::optional<AttentionMatrices> AttentionMatricesOf(const Kernel& kernel, std::
     const std::int64_t stride = operand.strides[d], extent = kernel.space[d].extent;
     if (stride == 0 || extent == 1) continue;
     const bool continues = dims > 0 && stride == matrices.strides[dims - 1] * matrices.extents[dims - 1];
-    if (!continues && dims++ == 2) {
+    if (!continues && dims == 2) {
+      if (GoesAlong(matrices, d, stride, extent)) continue;
       why = fmt::format("the batches of {} lie unevenly in more than two dimensions", kAttentionNames[input]);
       return std::nullopt;
     }
+    if (!continues) ++dims;
     auto& factors = matrices.factors[dims - 1];
     factors.resize(rank - kAttentionM, 0);
     factors[d] = continues ? matrices.extents[dims - 1] : 1;

@@ -13,6 +13,7 @@
 namespace hone::dsl {
 
 // A row is `row` elements from the next; batches that lie evenly are one dimension, of two at most: the inner first.
+// One more goes along one of those, where the steps of both allow it.
 struct AttentionMatrices {
   int buffer = -1;
   std::int64_t offset = 0, rows = 1, width = 1, row = 0;

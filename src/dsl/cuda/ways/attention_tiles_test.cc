@@ -160,6 +160,27 @@ TEST_F(CudaAttentionTest, EveryKindCompilesAndFitsWithoutSpills) {
   }
 }
 
+// Batches, heads and units of a mask whose keys lie a unit apart: of three dimensions, one goes along another, the
+// steps of which are longer or shorter.
+TEST_F(AttentionOnHostTest, BatchesMayLieUnevenlyInThreeDimensions) {
+  for (const char* batches : {"4608, 16, 64", "16, 4608, 64"}) {
+    ExpectBlocksSay(
+        fmt::format(
+            "input q: bf16[2, 2, 3, 20, 16]\ninput kv: bf16[2, 24, 3, 2, 2, 16]\noutput y: f32[2, 2, 3, 20, 16]\n"
+            "view k = kv: [2, 2, 3, 24, 16] strides [{0}, 192, 1]\n"
+            "view v = kv: [2, 2, 3, 24, 16] strides [{0}, 192, 1] offset 32\n"
+            "y = attention(q, k, v) with {{path: tiles, tile: 64x16}} let score = it * 0.25",
+            batches),
+        0x1p-7);
+  }
+  ExpectBlocksSay(
+      "input q: bf16[3, 2, 2, 20, 16]\ninput kv: bf16[3, 24, 2, 2, 2, 16]\noutput y: f32[3, 2, 2, 20, 16]\n"
+      "view k = kv: [3, 2, 2, 24, 16] strides [3072, 64, 16, 128, 1]\n"
+      "view v = kv: [3, 2, 2, 24, 16] strides [3072, 64, 16, 128, 1] offset 32\n"
+      "y = attention(q, k, v) with {path: tiles, tile: 64x16} let score = it * 0.25",
+      0x1p-7);
+}
+
 // Of few items, which are known before. Windows to either side and to both, beside a causal one, of unequal tiles; rows
 // and keys are left over; some tiles are seen whole, some rows see nothing; lengths by the number that hides.
 TEST_F(AttentionOnHostTest, WindowsShowWhatTheySay) {
