@@ -379,6 +379,8 @@ std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piec
   const Piece* const map = piece.is_map() && piece.inside.size() == 1 ? &piece : nullptr;
   Piece outer = map ? piece.inside[0] : piece;
   if (outer.inside.empty() || !outer.fold || !outer.inside[0].fold) return std::nullopt;
+  // A number that weighs others has no rows.
+  if (outer.space.empty() || outer.inside[0].space.empty() || outer.inside.back().space.empty()) return std::nullopt;
   const Piece &last = outer.inside.back(), *const norm = last.statistics.empty() ? nullptr : &last;
   Piece scores = outer.inside[0];
   auto weights = norm && norm->statistics.size() == 2 ? SoftmaxOf(*norm) : ScoresAsWeights(scores, norm);
@@ -421,6 +423,13 @@ std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piec
   batches.push_back(NewIndex(outer.space.back().extent));
   if (auto as_scores = OverSpace(outer, batches)) {
     if (auto statement = read(scores, *as_scores)) return statement;
+  }
+  // Or that what is weighed alone has as several, as values that several heads share, one after the other.
+  space.clear();
+  for (std::size_t d = 0; d + 1 < outer.space.size(); ++d) space.push_back(NewIndex(outer.space[d].extent));
+  space.push_back(NewIndex(scores.space.back().extent));
+  if (auto as_outer = OverSpace(scores, space)) {
+    if (auto statement = read(*as_outer, outer)) return statement;
   }
   // Or that one operator saw as one dimension and the other as two.
   if (!ReadsInSteps(names.memory(), scores) || !ReadsInSteps(names.memory(), outer)) return std::nullopt;
