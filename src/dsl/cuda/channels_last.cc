@@ -221,14 +221,15 @@ class Splitter {
   }
 
   void SplitOne(Kernel kernel) {
+    const bool stays = std::find(stays_.begin(), stays_.end(), kernel.target) != stays_.end();
+    const bool ended = IsPlainEnd(kernel) || EndsItself(kernel);
+    // What ends elements as it writes them writes them first where they cannot stay last. What weights are copied as
+    // depends on that.
+    if (ReadsChannelsLast(kernel) && !stays)
+      kernel.settings[std::string(kLayoutKnob)] = Word(std::string(kChannelsFirst));
     for (const int input : {0, 1}) {
       if (!LiesChannelsLast(kernel, input)) Copy(kernel, input);
     }
-    const bool stays = std::find(stays_.begin(), stays_.end(), kernel.target) != stays_.end();
-    const bool ended = IsPlainEnd(kernel) || EndsItself(kernel);
-    // What ends elements as it writes them writes them first where they cannot stay last.
-    if (ReadsChannelsLast(kernel) && !stays)
-      kernel.settings[std::string(kLayoutKnob)] = Word(std::string(kChannelsFirst));
     if (!MakesChannelsLast(kernel)) return program_.kernels.push_back(std::move(kernel));
     std::optional<Kernel> end;
     if (!ended || !stays) {

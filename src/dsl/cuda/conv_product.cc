@@ -142,7 +142,7 @@ std::int64_t GroupsTogether(const Kernel& conv) {
   const bool may = !shape.transposed && std::min(shape.channels, shape.made) >= kLeastTogether;
   if (shape.groups == 1 || !may) return 1;
   if (MakesChannelsLast(conv)) return shape.groups;
-  if (shape.channels % step == 0) return 1;
+  if (shape.channels % step == 0 && shape.made >= kFewestMade) return 1;
   for (std::int64_t together = 2; together < shape.groups; ++together) {
     if (shape.groups % together == 0 && together * shape.channels % step == 0 && together * shape.made >= kRowsTogether)
       return together;

@@ -149,6 +149,21 @@ TEST_F(ConvBlocksTest, GroupsOfFewChannelsAreMadeTogether) {
       "input x: bf16[1, 96, 4, 5]\ninput w: bf16[192, 4, 3, 3]\noutput y: bf16[1, 192, 4, 5]\n"
       "y = conv(x, w) by {padding: 1, groups: 24} with {path: tiles, tile: 64x64}",
       2e-2);
+  ExpectBlocksSay(
+      "input x: f32[1, 80, 5, 5]\ninput w: f32[40, 8, 3, 3]\noutput y: f32[1, 40, 5, 5]\n"
+      "y = conv(x, w) by {padding: 1, groups: 10} with {path: tiles, precision: tf32, layout: channels_last}",
+      2e-2);
+  // A result that leaves the program cannot stay last, and its weights are those of fewer groups.
+  ExpectBlocksSay(
+      "input x: f32[1, 80, 5, 5]\ninput w: f32[16, 40, 3, 3]\noutput y: f32[1, 16, 5, 5]\n"
+      "y = conv(x, w) by {padding: 1, groups: 2} with {path: tiles, precision: tf32, layout: channels_last}",
+      2e-2);
+  ExpectBlocksSay(
+      "input x: bf16[2, 84, 5, 5]\ninput w: bf16[140, 12, 3, 3]\ninput v: bf16[16, 140, 1, 1]\n"
+      "output y: bf16[2, 16, 2, 2]\n"
+      "h: bf16 = conv(x, w) by {stride: 2, groups: 7} with {path: tiles, layout: channels_last} -> relu(it)\n"
+      "y = conv(h, v) with {path: tiles}",
+      3e-2);
 }
 
 // Stages then have equal parts of them.
