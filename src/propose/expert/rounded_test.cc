@@ -17,15 +17,16 @@ using testing::WrittenText;
 constexpr Fusion kRounded = {.rounded = true};
 
 // `nodes` of x and w in f32, both rounded to bf16 as `a` and `b`, to y in bf16.
-std::string Rounded(std::string_view nodes, std::string_view output = "[512, 256]", std::string_view role = "input") {
+std::string Rounded(std::string_view nodes, std::string_view output = "[512, 256]", std::string_view role = "input",
+                    int rows = 512) {
   return fmt::format(R"({{"hone_problem": 1, "name": "rounded", "contract": "torch", "tensors": [
-  {{"name": "x", "shape": [512, 256], "dtype": "f32", "role": "input", "generator": {{"kind": "normal", "mean": 0, "deviation": 1}}}},
+  {{"name": "x", "shape": [{}, 256], "dtype": "f32", "role": "input", "generator": {{"kind": "normal", "mean": 0, "deviation": 1}}}},
   {{"name": "w", "shape": [256, 256], "dtype": "f32", "role": "{}", "generator": {{"kind": "normal", "mean": 0, "deviation": 1}}}},
   {{"name": "y", "shape": {}, "dtype": "bf16", "role": "output"}}],
  "graph": [{{"op": "aten._to_copy.default", "args": {{"self": "%x", "dtype": "bf16"}}, "outputs": ["a"]}},
   {{"op": "aten._to_copy.default", "args": {{"self": "%w", "dtype": "bf16"}}, "outputs": ["b"]}},
   {}]}})",
-                     role, output, nodes);
+                     rows, role, output, nodes);
 }
 
 const std::string kProduct =
@@ -69,7 +70,7 @@ TEST(RoundedTest, WhatIsRoundedTwiceIsRoundedOnce) {
 
 TEST(RoundedTest, TheProductOf16BitsIsPredictedToBeFaster) {
   for (const char* const role : {"input", "parameter"}) {
-    const auto problem = ParseProblem(Rounded(kProduct, "[512, 256]", role), "test");
+    const auto problem = ParseProblem(Rounded(kProduct, "[65536, 256]", role, 65536), "test");
     ASSERT_TRUE(problem) << problem.error().message;
     const auto graph = Graph::Create(*problem);
     ASSERT_TRUE(graph) << graph.error().message;
