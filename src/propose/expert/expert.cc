@@ -387,8 +387,7 @@ class Expert : public Proposer {
       program.statements[k].settings = kernels.kernels[k].settings;
     Proposal proposal;
     proposal.candidate = {CandidateKind::kProgram, dsl::Print(program)};
-    // In fewer digits, so that sums of the same times in another order are a tie, in which the more fused one is first.
-    proposal.predicted_us = static_cast<float>(expert::Predict(kernels, machine_));
+    proposal.predicted_us = expert::Predict(kernels, machine_);
     return proposal;
   }
 
