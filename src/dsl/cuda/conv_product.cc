@@ -128,19 +128,21 @@ std::int64_t CopiedChannels(const Kernel& conv, int input, std::size_t beside) {
 // Images have few channels, of which pixels lie side by side in windows.
 bool PixelsComeFirst(const TileCopy& copy) { return copy.beside > 1 && copy.of[1] < kFewChannels; }
 
+bool MayBeTogether(const Convolution& shape) {
+  return !shape.transposed && std::min(shape.channels, shape.made) >= kLeastTogether;
+}
+
 }  // namespace
 
 bool AllGroupsMayBeTogether(const Kernel& conv) {
   const Convolution shape(conv);
-  return shape.groups == 1 || (!shape.transposed && std::min(shape.channels, shape.made) >= kLeastTogether &&
-                               shape.groups * shape.channels <= kMostTogether);
+  return shape.groups == 1 || (MayBeTogether(shape) && shape.groups * shape.channels <= kMostTogether);
 }
 
 std::int64_t GroupsTogether(const Kernel& conv) {
   const Convolution shape(conv);
   const std::int64_t step = kStepBytes / ElementBytes(conv);
-  const bool may = !shape.transposed && std::min(shape.channels, shape.made) >= kLeastTogether;
-  if (shape.groups == 1 || !may) return 1;
+  if (shape.groups == 1 || !MayBeTogether(shape)) return 1;
   if (MakesChannelsLast(conv)) return shape.groups;
   if (shape.channels % step == 0 && shape.made >= kFewestMade) return 1;
   for (std::int64_t together = 2; together < shape.groups; ++together) {

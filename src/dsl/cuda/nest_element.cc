@@ -70,14 +70,18 @@ bool LiesInPacks(const ExprNode& load, int along, std::int64_t count, const std:
 
 }  // namespace
 
+bool RunsFastest(const Kernel& kernel, const IndexVar& index) {
+  for (std::size_t d = kernel.space.size(); d-- > 0;) {
+    if (kernel.space[d].id == index.id) break;
+    if (kernel.space[d].extent != 1) return false;
+  }
+  return true;
+}
+
 std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, const Expr& read, std::int64_t most_bytes) {
   if (element.indices.empty()) return 1;
   const IndexVar& along = element.indices.back();
-  // It has to be what runs fastest in the target.
-  for (std::size_t d = kernel.space.size(); d-- > 0;) {
-    if (kernel.space[d].id == along.id) break;
-    if (kernel.space[d].extent != 1) return 1;
-  }
+  if (!RunsFastest(kernel, along)) return 1;
   std::set<int> folded;  // what a fold within reads is read for each neighbour
   Visit(read, [&](const ExprNode& node) {
     for (const auto& over : node.over) folded.insert(over.id);

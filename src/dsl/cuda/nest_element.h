@@ -18,6 +18,9 @@ namespace hone::dsl {
 void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<IndexVar>& indices, const std::string& at,
                 std::map<int, std::string>& names);
 
+// Whether neighbours along the index are neighbours in the target.
+bool RunsFastest(const Kernel& kernel, const IndexVar& index);
+
 // How many neighbours along the innermost index a thread can take at once, at most so many bytes of the target's: 1
 // where nothing that `read` loads lies so, though it loads something.
 std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, const Expr& read,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "dsl/cuda/nest_element.h"
 #include "dsl/element.h"
 
 namespace hone::dsl {
@@ -41,10 +42,7 @@ std::optional<std::size_t> AcrossIn(const Kernel& kernel) {
   bool folds = false;
   Visit(element.value, [&](const ExprNode& node) { folds |= node.kind == Kind::kReduce; });
   if (folds || element.indices.size() < 2 || element.indices.back().extent < kShortest) return std::nullopt;
-  // It has to be what runs fastest in the target.
-  for (std::size_t d = kernel.space.size(); d-- > 0 && kernel.space[d].id != element.indices.back().id;) {
-    if (kernel.space[d].extent != 1) return std::nullopt;
-  }
+  if (!RunsFastest(kernel, element.indices.back())) return std::nullopt;
   std::optional<std::size_t> across;
   double least = SectorsAlong(kernel, element.value, element.indices.back().id) / 2;
   for (std::size_t i = 0; i + 1 < element.indices.size(); ++i) {

@@ -40,6 +40,21 @@ std::optional<Piece> Fuser::Inlined(const Piece& map, const Piece& reader) const
   return fits ? std::optional(std::move(changed)) : std::nullopt;
 }
 
+// Has all that read the map's buffer take the map's elements instead; false, and nothing changes, where one cannot.
+bool Fuser::ReadElsewhere(const Piece& map) {
+  std::vector<std::pair<std::size_t, Piece>> changed;
+  for (const std::size_t reader : Readers(map.buffer)) {
+    auto with = Inlined(map, pieces_[reader]);
+    if (!with) return false;
+    changed.emplace_back(reader, std::move(*with));
+  }
+  for (auto& [reader, with] : changed) {
+    pieces_[reader] = std::move(with);
+    Learn(reader);
+  }
+  return true;
+}
+
 bool Fuser::ReadsByPlaceAlone(const Piece& piece) const {
   bool reads = false;
   EachExpr(piece, [&](const Expr& expr) {

@@ -144,21 +144,10 @@ void Fuser::MakeProductsOnce() {
     if (!known_[p].alive || !IsProduct(pieces_[p]) || memory_.IsOutput(pieces_[p].buffer)) continue;
     const auto once = BroadcastProductOf(memory_, pieces_[p]);
     if (!once || once->map.value->kind != Expr::Kind::kLoad) continue;
-    std::vector<std::pair<std::size_t, Piece>> changed;
-    const auto readers = Readers(pieces_[p].buffer);
-    const bool all = std::ranges::all_of(readers, [&](std::size_t reader) {
-      if (!IsSimpleMap(reader) && !IsProduct(pieces_[reader])) return false;
-      auto with = Inlined(once->map, pieces_[reader]);
-      if (with) changed.emplace_back(reader, std::move(*with));
-      return with.has_value();
-    });
-    if (!all) continue;
+    const auto reads = [&](std::size_t reader) { return IsSimpleMap(reader) || IsProduct(pieces_[reader]); };
+    if (!std::ranges::all_of(Readers(pieces_[p].buffer), reads) || !ReadElsewhere(once->map)) continue;
     pieces_[p] = once->product;
     Learn(p);
-    for (auto& [reader, with] : changed) {
-      pieces_[reader] = std::move(with);
-      Learn(reader);
-    }
   }
 }
 

@@ -47,6 +47,7 @@ class Fuser {
                                                const std::function<const Piece*(int buffer)>& map);
   Expr WithSigns(const Expr& expr) const;
   std::optional<Piece> Inlined(const Piece& map, const Piece& reader) const;
+  bool ReadElsewhere(const Piece& map);
   bool ReadsByPlaceAlone(const Piece& piece) const;
   bool InlineInto(std::size_t map_at, std::size_t reader_at);
   void InlineViews();

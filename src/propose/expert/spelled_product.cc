@@ -93,19 +93,9 @@ bool Fuser::LayAs(std::size_t at, const std::vector<IndexVar>& order) {
   if (OwnPosition(order) == OwnPosition(pieces_[at].space)) return true;
   Piece view{.buffer = pieces_[at].buffer, .space = pieces_[at].space};
   view.value = Load(view.buffer, {ToExpr(OwnPosition(order), order)}, ScalarType::kReal);
-  std::vector<std::pair<std::size_t, Piece>> changed;
-  const auto readers = Readers(view.buffer);
-  for (const std::size_t reader : readers) {
-    auto with = Inlined(view, pieces_[reader]);
-    if (!with) return false;
-    changed.emplace_back(reader, std::move(*with));
-  }
+  if (!ReadElsewhere(view)) return false;
   pieces_[at].space = order;
   Learn(at);
-  for (auto& [reader, with] : changed) {
-    pieces_[reader] = std::move(with);
-    Learn(reader);
-  }
   return true;
 }
 

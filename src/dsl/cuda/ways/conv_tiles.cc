@@ -80,8 +80,9 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 constexpr std::int64_t kSomeChannels = 16, kFewMade = 32, kSomeMade = 64, kSmallResult = 4 << 20;  // bytes
 std::optional<double> Cost(const Kernel& kernel) {
   Convolution shape(kernel);
-  shape.made *= GroupsTogether(kernel);
-  shape.channels *= GroupsTogether(kernel);
+  const std::int64_t together = GroupsTogether(kernel);
+  shape.made *= together;
+  shape.channels *= together;
   const bool plain = IsPlainEnd(kernel);
   const std::int64_t bytes = ElementCount(kernel.result) * static_cast<std::int64_t>(Bytes(kernel.target_type));
   if (shape.transposed) return 1.9;

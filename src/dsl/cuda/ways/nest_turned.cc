@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/rounding.h"
 #include "dsl/cuda/knobs.h"
 #include "dsl/cuda/nest_element.h"
 #include "dsl/cuda/turned_nest.h"
@@ -27,9 +28,8 @@ void Emit(const KernelProgram&, const Kernel& kernel, DeviceWriter& out) {
                      pitch = kEdgeAlong + std::max<std::int64_t>(4 / bytes, 1);  // columns' words in different banks
   const auto edge = [&](std::size_t i) { return i == across ? kEdgeAcross : i == along ? kEdgeAlong : 1; };
   std::vector<IndexVar> squares = element.indices;
-  for (std::size_t i = 0; i < squares.size(); ++i) squares[i].extent = (squares[i].extent + edge(i) - 1) / edge(i);
+  for (std::size_t i = 0; i < squares.size(); ++i) squares[i].extent = CeilDiv(squares[i].extent, edge(i));
   const std::int64_t blocks = PointsOf(squares);
-  if (blocks == 0) return;
   out.BeginKernel("turned", threads);
   std::map<int, std::string> first;
   NamePlaces(out, kernel, squares, fmt::format("static_cast<{}>(blockIdx.x)", out.index_type()), first);
