@@ -173,8 +173,7 @@ bool Checker::Expressions(const Statement& statement, bool whole, Kernel& kernel
   // `it` is the operand
   const bool is_element = statement.family == "map" || statement.family == "norm" || nest;
   const std::int64_t parted = kernel.first_part;
-  const auto own = parted > 0 ? At(kernel.family->operands) : statement.operands.size(),
-             seconds = statement.operands.size() - own;
+  const std::size_t seconds = parted > 0 ? 2 : 0, own = statement.operands.size() - seconds;
   for (std::size_t i = 0; i < statement.operands.size(); ++i) {
     Place place{.kernel = &kernel,
                 .dims = operand_dims_[i],

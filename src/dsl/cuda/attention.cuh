@@ -1,6 +1,6 @@
 // Attention on the tensor cores of compute capability 9.0; dsl/cuda/ways/attention_tiles.cc says how it goes.
-// Uses tensor_core.cuh, attention_numbers.cuh, attention_pairs.cuh, attention_products.cuh and the specializations of
-// Products that the kernel needs.
+// Uses tensor_core.cuh, attention_numbers.cuh, attention_pairs.cuh, attention_products.cuh, attention_keys.cuh and the
+// specializations of Products that the kernel needs.
 
 // A block's part: GROUPS warpgroups with 64 queries each, of DEPTH elements, and tiles of KEYS keys, whose values have
 // WIDTH. STAGES tiles of keys, and of values, are in flight, and the queries of AHEAD items.
@@ -52,14 +52,26 @@ struct Attention {
     AwaitRoom(item);
     Arrive(Full(kOfQueries, query.stage));
   }
-  // Where a tensor's matrix is among its batches.
+  // Where a tensor's matrix is among its batches; of pages the first, from which each is so many `apart` from the one
+  // before.
   struct Matrix {
     const TensorMap* map;
-    int inner, outer;
+    int inner, outer, apart = 0;
   };
+  // A tile's boxes of keys or values, from the key `first` on.
+  template <int BOXES, class Keys, class Pages>
+  __device__ __forceinline__ void CopyTile(unsigned to, const Matrix& of, const Keys& keys, const Pages& pages, int first,
+                                           unsigned full) {
+    for (int box = 0; box < BOXES; ++box)
+      keys.template Each<KEYS>(pages, first, [&](int at, int row, int page) {
+        CopyBox(to + box * kBox + at * 128, of.map, box * 64, row, of.inner + page * of.apart, of.outer, full);
+      });
+  }
   // The queries from m0 on, and the tiles [first, tiles) of keys and values, the last of them first. A tile of values is
   // wanted later than the keys after it.
-  __device__ __forceinline__ void Fetch(int item, Matrix q, int m0, Matrix k, Matrix v, int first, int tiles) {
+  template <class Keys>
+  __device__ __forceinline__ void Fetch(int item, Matrix q, int m0, Matrix k, Matrix v, const Keys& in, int first,
+                                        int tiles) {
     AwaitRoom(item);
     const unsigned arrived = Full(kOfQueries, query.stage), room = queries + query.stage * kQueryBytes;
     ExpectBytes(arrived, kQueryBytes);
@@ -69,18 +81,18 @@ struct Attention {
     for (int tile = tiles - 1; tile >= first - 1; --tile) {
       if (tile >= first) {
         const unsigned full = Full(kOfKeys, key.stage), to = keys + key.stage * kKeyBytes;
+        const auto pages = in.template PagesOf<KEYS>(tile * KEYS);
         WaitFor(Empty(kOfKeys, key.stage), key.phase ^ 1);
         ExpectBytes(full, kKeyBytes);
-        for (int box = 0; box < kDepthBoxes; ++box)
-          CopyBox(to + box * kBox, k.map, box * 64, tile * KEYS, k.inner, k.outer, full);
+        CopyTile<kDepthBoxes>(to, k, in, pages, tile * KEYS, full);
         key.Advance();
       }
       if (tile < tiles - 1) {
         const unsigned full = Full(kOfValues, value.stage), to = values + value.stage * kValueBytes;
+        const auto pages = in.template PagesOf<KEYS>((tile + 1) * KEYS);
         WaitFor(Empty(kOfValues, value.stage), value.phase ^ 1);
         ExpectBytes(full, kValueBytes);
-        for (int box = 0; box < kWidthBoxes; ++box)
-          CopyBox(to + box * kBox, v.map, box * 64, (tile + 1) * KEYS, v.inner, v.outer, full);
+        CopyTile<kWidthBoxes>(to, v, in, pages, (tile + 1) * KEYS, full);
         value.Advance();
       }
     }

@@ -1,11 +1,12 @@
 // Attention with long rows on the tensor cores of compute capability 9.0; dsl/cuda/ways/attention_long.cc says how it
-// goes. Uses tensor_core.cuh, attention_numbers.cuh, attention_pairs.cuh, attention_products.cuh and the specializations of Products that the
-// kernel needs.
+// goes. Uses tensor_core.cuh, attention_numbers.cuh, attention_pairs.cuh, attention_products.cuh, attention_keys.cuh and
+// the specializations of Products that the kernel needs.
 
-// Boxes of a row of keys or values that one tensor has, and where its matrix is among its batches.
+// Boxes of a row of keys or values that one tensor has, and where its matrix is among its batches; of pages the first,
+// from which each is so many `apart` from the one before.
 struct LongBoxes {
   const TensorMap* map;
-  int inner, outer, boxes;
+  int inner, outer, boxes, apart = 0;
 };
 
 // A block's part: 64 rows of queries, of DEPTH_BOXES boxes of 64 elements, as the keys have. A stage is a tile of KEYS keys
@@ -56,9 +57,10 @@ struct LongRows {
   }
 
   // --- The third warpgroup, one thread of it: `tiles` tiles of keys from `begin` on.
-  template <int SOURCES>
-  __device__ __forceinline__ void Fetch(const LongBoxes (&sources)[SOURCES], int begin, int tiles) {
+  template <int SOURCES, class Keys>
+  __device__ __forceinline__ void Fetch(const LongBoxes (&sources)[SOURCES], const Keys& keys, int begin, int tiles) {
     for (int tile = 0; tile < tiles; ++tile, next.Advance()) {
+      const auto pages = keys.template PagesOf<KEYS>(begin + tile * KEYS);
       WaitFor(Empty(next.stage), next.phase ^ 1);
       ExpectBytes(Full(next.stage), kStageBytes);
       unsigned to = Stage();
@@ -66,7 +68,9 @@ struct LongRows {
       for (int s = 0; s < SOURCES; ++s) {
         const LongBoxes& source = sources[s];
         for (int box = 0; box < source.boxes; ++box, to += kBox)
-          Copy(to, source.map, box * 64, begin + tile * KEYS, source.inner, source.outer);
+          keys.template Each<KEYS>(pages, begin + tile * KEYS, [&](int at, int row, int page) {
+            Copy(to + at * 128, source.map, box * 64, row, source.inner + page * source.apart, source.outer);
+          });
       }
     }
   }

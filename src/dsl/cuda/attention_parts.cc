@@ -21,7 +21,7 @@ std::vector<std::string> OpenAttentionBatches(DeviceWriter& out, const Kernel& k
   std::vector<std::string> names(kernel.space.size() - kAttentionM, "0");
   const std::int64_t batches = AttentionBatches(kernel);
   std::int64_t step = 1;
-  for (std::size_t d = names.size(); d-- > 0;) {
+  for (std::size_t d = AttentionBatchDims(kernel); d-- > 0;) {
     const std::int64_t extent = kernel.space[d].extent;
     if (extent == 1) continue;
     std::string text = step == 1 ? "matrix" : fmt::format("matrix / {}", step);

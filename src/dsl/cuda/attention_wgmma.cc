@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace hone::dsl {
 namespace {
 
@@ -35,9 +37,10 @@ std::optional<AttentionMatrices> AttentionMatricesOf(const Kernel& kernel, std::
       .buffer = rows.buffer, .offset = rows.offset, .rows = rows.count, .width = rows.width, .row = rows.row};
   const std::size_t rank = kernel.space.size();
   std::size_t dims = 0;
+  const bool pages = input > 0 && ReadsPages(kernel);
   for (std::size_t d = rank - kAttentionM; d-- > 0;) {
     const std::int64_t stride = operand.strides[d], extent = kernel.space[d].extent;
-    if (stride == 0 || extent == 1) continue;
+    if (stride == 0 || extent == 1 || (pages && d == rank - kAttentionS)) continue;
     const bool continues = dims > 0 && stride == matrices.strides[dims - 1] * matrices.extents[dims - 1];
     if (!continues && dims == 2) {
       if (GoesAlong(matrices, d, stride, extent)) continue;
@@ -56,6 +59,43 @@ std::optional<AttentionMatrices> AttentionMatricesOf(const Kernel& kernel, std::
     if (d >= dims) matrices.strides[d] = matrices.row;  // of an extent of 1: any that is a multiple of 16 bytes
   }
   return matrices;
+}
+
+std::int64_t PagesApart(const Kernel& kernel, const AttentionMatrices& matrices) {
+  return ReadsPages(kernel) ? matrices.factors[0][kernel.space.size() - kAttentionP] : 0;
+}
+
+std::optional<std::string> CheckTileOfPages(const Kernel& kernel, std::int64_t keys) {
+  if (!ReadsPages(kernel)) return std::nullopt;
+  const std::int64_t page = AttentionExtent(kernel, kAttentionS);
+  if (page % keys == 0 || keys % page == 0) return std::nullopt;
+  return fmt::format("a tile of {} keys is neither whole pages of {} nor a part of one", keys, page);
+}
+
+// Eight rows are what it lays as one.
+std::optional<std::string> CheckPages(const Kernel& kernel) {
+  if (!ReadsPages(kernel)) return std::nullopt;
+  const std::int64_t page = AttentionExtent(kernel, kAttentionS);
+  if (page == 8 || page % 16 == 0) return std::nullopt;
+  return fmt::format("pages of {} keys: the copy engine reads such of 8 or a multiple of 16; look them up before",
+                     page);
+}
+
+std::int64_t KeysOfCopy(const Kernel& kernel, std::int64_t keys) {
+  return ReadsPages(kernel) ? std::min(keys, AttentionExtent(kernel, kAttentionS)) : keys;
+}
+
+std::string OpenAttentionKeys(DeviceWriter& out, const Kernel& kernel, const std::vector<std::string>& batches) {
+  if (!ReadsPages(kernel)) return "KeysInOrder{}";
+  std::vector<std::string> places = batches;
+  places.resize(kernel.space.size(), "0");
+  places[places.size() - kAttentionT] = "at";
+  out.Open("const auto number = [&](int place)");
+  // A tile's keys behind the last are of no page: the last one's are read again, and nobody looks at them.
+  out.Line(fmt::format("const int at = min(place, {});", AttentionExtent(kernel, kAttentionT) - 1));
+  out.Line(fmt::format("return static_cast<int>({});", AttentionText(out, kernel, kernel.inputs[3], places, "long")));
+  out.CloseWith(";");
+  return fmt::format("KeysInPages<{}, decltype(number)>{{number}}", AttentionExtent(kernel, kAttentionS));
 }
 
 TensorMapArgument AttentionMap(const KernelProgram& program, const AttentionMatrices& matrices, std::int64_t rows) {

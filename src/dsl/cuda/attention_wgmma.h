@@ -13,7 +13,8 @@
 namespace hone::dsl {
 
 // A row is `row` elements from the next; batches that lie evenly are one dimension, of two at most: the inner first.
-// One more goes along one of those, where the steps of both allow it.
+// One more goes along one of those, where the steps of both allow it. Of keys in pages `rows` are a page's, and the
+// pages are batches of the inner one.
 struct AttentionMatrices {
   int buffer = -1;
   std::int64_t offset = 0, rows = 1, width = 1, row = 0;
@@ -26,6 +27,16 @@ struct AttentionMatrices {
 std::optional<AttentionMatrices> AttentionMatricesOf(const Kernel& kernel, std::size_t input,
                                                      const KernelOperand& operand, const AttentionRows& rows,
                                                      std::string& why);
+// How many matrices of the inner dimension a page is from the one before; 0 where there are none.
+std::int64_t PagesApart(const Kernel& kernel, const AttentionMatrices& matrices);
+// Why the copy engine does not read a tile of so many keys, or one of any, by their pages; or nothing.
+std::optional<std::string> CheckTileOfPages(const Kernel& kernel, std::int64_t keys);
+std::optional<std::string> CheckPages(const Kernel& kernel);
+// Of such a tile the keys that one copy reads.
+std::int64_t KeysOfCopy(const Kernel& kernel, std::int64_t keys);
+// The text of where the keys of the batch at `batches` are, a type of attention_keys.cuh; lines before it say more.
+std::string OpenAttentionKeys(DeviceWriter& out, const Kernel& kernel, const std::vector<std::string>& batches);
+
 // Boxes of so many rows of 64 elements.
 TensorMapArgument AttentionMap(const KernelProgram& program, const AttentionMatrices& matrices, std::int64_t rows);
 

@@ -1,6 +1,6 @@
 // attention(q, k, v): softmax of the scores of queries and keys, or the scores as they are, times the values, without
 // the scores in memory. Rows of queries and keys may be in two parts, attention(q, k, v, q2, k2), whose products are
-// added up.
+// added up, and keys in pages, attention(q, k, v, table) and attention(q, k, v, table, q2, k2).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,12 +21,14 @@ namespace {
 std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& shapes,
                                      std::vector<std::vector<int>>& operand_dims) {
   const Shape &q = shapes[0], &k = shapes[1], &v = shapes[2];
-  const bool pages = shapes.size() == 4, parts = shapes.size() == 5;
+  const bool pages = shapes.size() == 4 || shapes.size() == 6, parts = shapes.size() > 4;
   std::string all = fmt::format("attention of {}, {} and {}", hone::ToString(q), hone::ToString(k), hone::ToString(v));
   if (pages) all += ", by pages of " + hone::ToString(shapes[3]);
   // Of each operand's dimensions those that are no batch.
   const std::size_t of_keys = pages ? 3 : 2;
-  const std::size_t own[] = {2, of_keys, of_keys, pages ? std::size_t{1} : 2, 2};
+  std::vector<std::size_t> own = {2, of_keys, of_keys};
+  if (pages) own.push_back(1);
+  if (parts) own.insert(own.end(), {2, of_keys});
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (shapes[i].size() < own[i])
       return all + (pages ? ": wants q [.., M, D], k [.., P, S, D], v [.., P, S, E] and the pages' numbers [.., T]"
@@ -38,9 +40,9 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
   }
   std::int64_t depth = last(q, 1);
   if (parts) {
-    const Shape &q2 = shapes[3], &k2 = shapes[4];
+    const Shape &q2 = shapes[shapes.size() - 2], &k2 = shapes.back();
     if (last(q2, 2) != last(q, 2) || last(k2, 2) != last(k, 2) || last(q2, 1) != last(k2, 1) || depth < 1 ||
-        last(q2, 1) < 1)
+        last(q2, 1) < 1 || (pages && last(k2, 3) != last(k, 3)))
       return fmt::format("{}: the second parts of rows, {} and {}, want as many rows, and elements as each other", all,
                          hone::ToString(q2), hone::ToString(k2));
     kernel.first_part = depth;
@@ -101,8 +103,8 @@ std::optional<std::string> ShapeRule(Kernel& kernel, const std::vector<Shape>& s
   operand_dims[1].push_back(d);
   operand_dims[2].push_back(e);
   if (parts) {
-    operand_dims[3] = operand_dims[0];
-    operand_dims[4] = operand_dims[1];
+    operand_dims[shapes.size() - 2] = operand_dims[0];
+    operand_dims[shapes.size() - 1] = operand_dims[1];
   }
   kernel.axes.insert(kernel.axes.end(), {n, d});
   return std::nullopt;
@@ -168,10 +170,11 @@ HONE_ROW(Family){
     .doc =
         "softmax(q k^T) v, or without the softmax, for q [.., M, D], k [.., N, D] and v [.., N, E]; batches broadcast.",
     .grammar =
-        "attention(EXPR, EXPR, EXPR [, EXPR [, EXPR]]) by {causal, heads, safe, softmax} let score = EXPR -> EXPR",
+        "attention(EXPR, EXPR, EXPR [, EXPR] [, EXPR, EXPR]) by {causal, heads, safe, softmax} let score = EXPR -> "
+        "EXPR",
     .variants = {},
     .operands = 3,
-    .further_operands = 2,
+    .further_operands = 3,
     .takes_lets = true,
     .cpu_choice = "path",
     .cuda_choice = "path",

@@ -168,9 +168,8 @@ TEST(AttentionTest, WhatDoesNotFitIsSaid) {
   EXPECT_EQ(complaint("y = attention(q, k, v) let score = it + lse()"), "unknown function 'lse'");
   EXPECT_EQ(complaint("y = attention(q, k, v) -> it * lse(it)"), "unknown function 'lse'");
   EXPECT_EQ(complaint("y = attention(q, k)"),
-            "'attention' takes 3 to 5 operands, not 2: attention(EXPR, EXPR, EXPR [, EXPR [, EXPR]]) by {causal, "
-            "heads, safe, softmax} "
-            "let score = EXPR -> EXPR");
+            "'attention' takes 3 to 6 operands, not 2: attention(EXPR, EXPR, EXPR [, EXPR] [, EXPR, EXPR]) by {causal, "
+            "heads, safe, softmax} let score = EXPR -> EXPR");
   const std::string pages = "input c: f32[6, 5, 8]\ninput w: f32[6, 4, 8]\ninput t: i32[9]\ninput r: f32[9]\n";
   EXPECT_EQ(
       complaint(pages + "y = attention(q, k, v, t)"),
@@ -182,10 +181,9 @@ TEST(AttentionTest, WhatDoesNotFitIsSaid) {
       "(4)");
   EXPECT_EQ(complaint(pages + "output z: f32[4, 8]\nz = attention(q, c, c, r)"),
             "the pages' numbers are whole numbers");
-  EXPECT_EQ(
-      complaint(pages + "output z: f32[4, 8]\nz = attention(q, c, c, t)"),
-      "'attention' has no kernel for this: few queries alone find their keys by pages, on CUDA devices: look them "
-      "up before");
+  EXPECT_EQ(complaint(pages + "output z: f32[4, 8]\nz = attention(q, c, c, t)"),
+            "'attention' has no kernel for this: keys of 16 bits alone are found by pages, on CUDA devices: look them "
+            "up before");
   EXPECT_EQ(complaint("y = attention(q, k, v) by {causal: 2}"), "'causal' is 0 or 1, not 2");
   EXPECT_EQ(complaint("y = attention(q, k, v) by {safe: 2}"), "'safe' is 0 or 1, not 2");
   EXPECT_EQ(complaint("y = attention(q, k, v) by {softmax: 2}"), "'softmax' is 0 or 1, not 2");

@@ -12,7 +12,7 @@ std::size_t AttentionBatchDims(const Kernel& kernel) {
 
 std::optional<std::string> CheckNoPages(const Kernel& kernel) {
   if (!ReadsPages(kernel)) return std::nullopt;
-  return "few queries alone find their keys by pages, on CUDA devices: look them up before";
+  return "keys of 16 bits alone are found by pages, on CUDA devices: look them up before";
 }
 
 }  // namespace hone::dsl

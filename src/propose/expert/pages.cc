@@ -52,16 +52,10 @@ std::optional<PagedRows> PagedRowsOf(const Memory& memory, const Piece& map, con
   return rows;
 }
 
-std::optional<std::vector<dsl::TermPtr>> ByPages(Names& names, const std::vector<Piece>& looked_up, const FlatLoad& k,
-                                                 const FlatLoad& v, const Piece& scores, const Piece& outer) {
-  const auto map_of = [&](const FlatLoad& load) {
-    const auto made = std::ranges::find_if(looked_up, [&](const Piece& one) { return one.buffer == load.buffer; });
-    return made == looked_up.end() ? nullptr : &*made;
-  };
-  const Piece *k_map = map_of(k), *v_map = map_of(v);
-  if (looked_up.size() > 2 || k_map == nullptr || v_map == nullptr) return std::nullopt;
-  std::vector<IndexVar> batches(scores.space.begin(), scores.space.end() - 2);
-  const IndexVar key = scores.space.back(), depth = scores.fold->over[0], width = outer.space.back();
+std::optional<PagedKeys> ByPages(Names& names, const std::vector<Piece>& looked_up, const FlatLoad& k,
+                                 const FlatLoad& v, const FlatLoad* more, const Piece& scores, const Piece& outer) {
+  const std::vector<IndexVar> batches(scores.space.begin(), scores.space.end() - 2);
+  const IndexVar key = scores.space.back(), width = outer.space.back();
   // The values' places in the scores' indices.
   FlatLoad values = v;
   for (std::size_t d = 0; d < batches.size(); ++d) {
@@ -70,27 +64,46 @@ std::optional<std::vector<dsl::TermPtr>> ByPages(Names& names, const std::vector
   }
   auto step = values.position->coefficient.extract(outer.fold->over[0].id);
   if (step) values.position->coefficient[key.id] = step.mapped();
-  const auto rows = RowsOfPage(*k_map, k, key);
-  if (!rows || rows != RowsOfPage(*v_map, values, key)) return std::nullopt;
-  const IndexVar place = NewIndex(key.extent / *rows), slot = NewIndex(*rows);
-  const auto found = [&](const Piece& map, const FlatLoad& load, const IndexVar& element) {
+  // What is in pages: rows of that load, over batches and keys, and of each the elements.
+  struct Rows {
+    FlatLoad load;
+    IndexVar element;
+    const Piece* map = nullptr;
+    dsl::TermPtr view = {};
+  };
+  std::vector<Rows> all = {{k, scores.fold->over[0]}, {values, width}};
+  if (more) all.push_back({*more, scores.inside[0].fold->over[0]});
+  std::optional<std::int64_t> of_page;
+  std::vector<const Piece*> maps;
+  for (Rows& rows : all) {
+    const auto made = std::ranges::find_if(looked_up, [&](const Piece& one) { return one.buffer == rows.load.buffer; });
+    if (made == looked_up.end()) return std::nullopt;
+    rows.map = &*made;
+    if (std::ranges::find(maps, rows.map) == maps.end()) maps.push_back(rows.map);
+    const auto count = RowsOfPage(*rows.map, rows.load, key);
+    if (!count || (of_page && of_page != count)) return std::nullopt;
+    of_page = count;
+  }
+  if (maps.size() != looked_up.size()) return std::nullopt;
+  const IndexVar place = NewIndex(key.extent / *of_page), slot = NewIndex(*of_page);
+  Expr number;
+  for (Rows& rows : all) {
     std::vector<IndexVar> vars = batches;
-    vars.push_back(element);
-    return PagedRowsOf(names.memory(), map, load, key, place, slot, vars);
-  };
-  const auto k_rows = found(*k_map, k, depth), v_rows = found(*v_map, values, width);
-  if (!k_rows || !v_rows || !SameExpr(k_rows->number, v_rows->number)) return std::nullopt;
-  const auto view = [&](const PagedRows& of, const IndexVar& element) {
+    vars.push_back(rows.element);
+    const auto found = PagedRowsOf(names.memory(), *rows.map, rows.load, key, place, slot, vars);
+    if (!found || (number && !SameExpr(number, found->number))) return std::nullopt;
+    number = found->number;
     std::vector<IndexVar> before = batches;
-    before.push_back(of.page);
-    return names.Matrix(of.buffer, of.position, before, slot, element);
-  };
-  const auto k_name = view(*k_rows, depth), v_name = view(*v_rows, width);
+    before.push_back(found->page);
+    const auto view = names.Matrix(found->buffer, found->position, before, slot, rows.element);
+    if (!view) return std::nullopt;
+    rows.view = dsl::Name(*view);
+  }
   std::vector<IndexVar> table = batches;
   table.push_back(place);
-  const auto number = names.Term(k_rows->number, table, {});
-  if (!k_name || !v_name || !number) return std::nullopt;
-  return std::vector{dsl::Name(*k_name), dsl::Name(*v_name), *number};
+  const auto pages = names.Term(number, table, {});
+  if (!pages) return std::nullopt;
+  return PagedKeys{all[0].view, all[1].view, *pages, more ? all[2].view : dsl::TermPtr()};
 }
 
 }  // namespace hone::expert

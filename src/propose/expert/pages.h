@@ -26,9 +26,13 @@ std::optional<std::int64_t> RowsOfPage(const Piece& map, const FlatLoad& load, c
 std::optional<PagedRows> PagedRowsOf(const Memory& memory, const Piece& map, const FlatLoad& load, const IndexVar& row,
                                      const IndexVar& place, const IndexVar& slot, std::vector<IndexVar> vars);
 
-// Keys and values of attention, whose scores and sums of values those pieces are, as operands of it, and what says in
-// which pages they are; nothing where they are not looked up by the same pages.
-std::optional<std::vector<dsl::TermPtr>> ByPages(Names& names, const std::vector<Piece>& looked_up, const FlatLoad& k,
-                                                 const FlatLoad& v, const Piece& scores, const Piece& outer);
+// Keys and values of attention, whose scores and sums of values those pieces are, as operands of it, what says in which
+// pages they are, and the second parts of keys, if there are `more`; nothing where they are not looked up by the same
+// pages.
+struct PagedKeys {
+  dsl::TermPtr keys, values, table, more;
+};
+std::optional<PagedKeys> ByPages(Names& names, const std::vector<Piece>& looked_up, const FlatLoad& k,
+                                 const FlatLoad& v, const FlatLoad* more, const Piece& scores, const Piece& outer);
 
 }  // namespace hone::expert

@@ -23,6 +23,7 @@ extern const std::string_view kAttentionNumbersText;   // dsl/cuda/attention_num
 extern const std::string_view kAttentionPairsText;     // dsl/cuda/attention_pairs.cuh
 extern const std::string_view kAttentionProductsText;  // dsl/cuda/attention_products.cuh
 extern const std::string_view kSettleText;             // dsl/cuda/settle.cuh
+extern const std::string_view kAttentionKeysText;      // dsl/cuda/attention_keys.cuh
 extern const std::string_view kAttentionLongText;      // dsl/cuda/attention_long.cuh
 }  // namespace hone
 
@@ -109,7 +110,7 @@ bool Fits(const Kernel& kernel, const Settings& settings) {
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (const auto lacks = Lacks(*kernel.device, {.tensor_maps = true, .wgmma = true}))
     return *lacks + ", which long rows are multiplied with";
-  if (auto other = CheckNoPages(kernel)) return other;
+  if (auto other = CheckPages(kernel)) return other;
   if (auto other = CheckSoftmax(kernel)) return other;
   std::string why;
   for (std::size_t input = 0; input < 3; ++input) {
@@ -134,13 +135,14 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 std::vector<Setting> KeysValues(const Kernel& kernel) {
   std::vector<Setting> values;
   for (const std::int64_t keys : {64, 32, 16}) {
-    if (Fits(kernel, {.keys = keys, .stages = 2})) values.push_back(Whole(keys));
+    if (!CheckTileOfPages(kernel, keys) && Fits(kernel, {.keys = keys, .stages = 2})) values.push_back(Whole(keys));
   }
   return values;
 }
 std::optional<std::string> CheckKeys(const Kernel& kernel, const Setting& value) {
   const std::int64_t* keys = std::get_if<std::int64_t>(&value.value);
   if (!keys || (*keys != 16 && *keys != 32 && *keys != 64)) return "it is 16, 32 or 64; try 64";
+  if (auto why = CheckTileOfPages(kernel, *keys)) return *why + "; try 16";
   if (Fits(kernel, {.keys = *keys, .stages = 2})) return std::nullopt;
   return fmt::format("two stages of them are more than a block's shared memory; try {}", *keys / 2);
 }
@@ -161,7 +163,7 @@ std::optional<std::string> CheckStages(const Kernel& kernel, const Setting& valu
 std::int64_t TilesOf(const Kernel& kernel) { return (SharedRowsOf(kernel).count + kRows - 1) / kRows; }
 bool IsCausal(const Kernel& kernel) { return kernel.attributes.at("causal")[0] != 0; }
 // Whether two blocks go through the same keys: those that one's queries see are as many as the other's.
-bool MayShare(const Kernel& kernel) { return TilesOf(kernel) % 2 == 0 && !IsCausal(kernel); }
+bool MayShare(const Kernel& kernel) { return TilesOf(kernel) % 2 == 0 && !IsCausal(kernel) && !ReadsPages(kernel); }
 std::vector<Setting> ClusterValues(const Kernel& kernel) {
   // Sharing takes 2 to 3 % longer (docs/measured/cuda_attention.md): the other block's keys are in L2 anyway.
   return MayShare(kernel) ? std::vector{Whole(1), Whole(2)} : std::vector{Whole(1)};
@@ -170,6 +172,7 @@ std::optional<std::string> CheckCluster(const Kernel& kernel, const Setting& val
   if (value == Whole(1)) return std::nullopt;
   if (value != Whole(2)) return "it is 1 or 2; try 1";
   if (MayShare(kernel)) return std::nullopt;
+  if (ReadsPages(kernel)) return "keys in pages are each block's own; try 1";
   if (IsCausal(kernel)) return "queries that see keys up to their own see not as many as others; try 1";
   return fmt::format("{} tiles of queries read the same keys, no even number; try 1", TilesOf(kernel));
 }
@@ -226,6 +229,7 @@ class LongEmitter : AttentionSplits {
     out_.Define(std::string(kAttentionPairsText));
     out_.Define(std::string(kSettleText));
     out_.Define(std::string(kAttentionProductsText));
+    out_.Define(std::string(kAttentionKeysText));
     out_.Define(std::string(kAttentionLongText));
     for (const std::int64_t n : {settings_.keys, left, right}) out_.Define(AttentionProductsText(n, type));
     Begin(1);
@@ -260,17 +264,18 @@ class LongEmitter : AttentionSplits {
     const auto add = [&](const std::string& name, const AttentionMatrices& matrices) {
       std::vector<std::string> batches = batches_;
       batches.resize(kernel_.space.size() - kAttentionM, "0");
-      maps_.emplace_back(name, AttentionMap(program_, matrices, settings_.keys / cluster_));
+      maps_.emplace_back(name, AttentionMap(program_, matrices, KeysOfCopy(kernel_, settings_.keys) / cluster_));
       out_.Line(fmt::format("FetchMap(&{});", name));
-      sources += fmt::format("{}{{&{}, {}, {}, {}}}", sources.empty() ? "" : ", ", name,
+      sources += fmt::format("{}{{&{}, {}, {}, {}, {}}}", sources.empty() ? "" : ", ", name,
                              Address(batches, matrices.factors[0], 0), Address(batches, matrices.factors[1], 0),
-                             BoxesOf(matrices.width));
+                             BoxesOf(matrices.width), PagesApart(kernel_, matrices));
     };
     for (std::size_t part = 0; part < tensors_.keys.size(); ++part)
       add(fmt::format("k_map{}", part == 0 ? "" : "1"), tensors_.keys[part]);
     if (tensors_.values) add("v_map", *tensors_.values);
     out_.Line(fmt::format("const LongBoxes sources[] = {{{}}};", sources));
-    out_.Line(fmt::format("block.Fetch(sources, begin, (end - begin + {}) / {});", step_ - 1, step_));
+    const std::string keys = OpenAttentionKeys(out_, kernel_, batches_);
+    out_.Line(fmt::format("block.Fetch(sources, {}, begin, (end - begin + {}) / {});", keys, step_ - 1, step_));
     out_.Close();
   }
 

@@ -28,6 +28,7 @@ extern const std::string_view kAttentionNumbersText;   // dsl/cuda/attention_num
 extern const std::string_view kAttentionPairsText;     // dsl/cuda/attention_pairs.cuh
 extern const std::string_view kAttentionProductsText;  // dsl/cuda/attention_products.cuh
 extern const std::string_view kSettleText;             // dsl/cuda/settle.cuh
+extern const std::string_view kAttentionKeysText;      // dsl/cuda/attention_keys.cuh
 extern const std::string_view kAttentionText;          // dsl/cuda/attention.cuh
 }  // namespace hone
 
@@ -55,7 +56,7 @@ std::optional<Matrices> MatricesOf(const Kernel& kernel, std::size_t input, std:
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (const auto lacks = Lacks(*kernel.device, {.tensor_maps = true, .wgmma = true}))
     return *lacks + ", which this kernel multiplies with: write two products and a softmax";
-  if (auto other = CheckNoPages(kernel)) return other;
+  if (auto other = CheckPages(kernel)) return other;
   std::string why;
   for (std::size_t input = 0; input < 3; ++input) {
     if (!MatricesOf(kernel, input, why)) return why;
@@ -122,6 +123,13 @@ Registers RegistersFor(const Kernel& kernel, const Settings& settings) {
   return BlocksAProcessor(kernel, settings) == 2 ? Registers{200, 56} : Registers{255};
 }
 
+// The most keys of a usual tile that are whole pages or a part of one.
+std::int64_t KeysOfPages(const Kernel& kernel) {
+  std::int64_t keys = 128;
+  while (CheckTileOfPages(kernel, keys)) keys -= 16;
+  return keys;
+}
+
 std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value) {
   const auto* tuple = std::get_if<std::vector<std::int64_t>>(&value.value);
   if (!tuple || tuple->size() != 2) return "it is queries x keys; try 128x128";
@@ -134,6 +142,8 @@ std::optional<std::string> CheckTile(const Kernel& kernel, const Setting& value)
     return fmt::format("the keys are a multiple of 16 up to 256; try {}x{}", settings.queries,
                        std::clamp<std::int64_t>(RoundUp(settings.keys, 16), 16, 256));
   }
+  if (auto why = CheckTileOfPages(kernel, settings.keys))
+    return fmt::format("{}; try {}x{}", *why, settings.queries, KeysOfPages(kernel));
   const int taken = RegistersFor(kernel, settings).taken;
   if (const std::int64_t wanted = ConsumerRegisters(kernel, settings); wanted > taken) {
     const std::int64_t fewer = settings.keys - RoundUp((wanted - taken) * 4 / 3, 16);
@@ -177,6 +187,8 @@ std::vector<Setting> TileValues(const Kernel& kernel) {
   if (width > 128) tiles.insert(tiles.end(), {{128, 80, 0.9}});
   // All keys at once, if they are few.
   if (n <= 256) tiles.insert(tiles.end(), {{64, RoundUp(n, 16), 0.6}, {128, RoundUp(n, 16), 1}});
+  if (const std::int64_t keys = KeysOfPages(kernel); keys < 128)
+    tiles.insert(tiles.end(), {{64, keys, 0.5}, {128, keys, 0.9}});
   std::erase_if(tiles,
                 [&](const Tile& tile) { return CheckTile(kernel, Tuple({tile.queries, tile.keys})).has_value(); });
   // What the busiest multiprocessor multiplies: tiles go beyond the last query and key, and are handed out whole.
@@ -198,7 +210,7 @@ std::vector<Setting> TileValues(const Kernel& kernel) {
     const Setting value = Tuple({tile.queries, tile.keys});
     if (values.size() < 4 && std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
   }
-  if (values.empty()) values.push_back(Tuple({128, 64}));
+  if (values.empty()) values.push_back(Tuple({128, std::min<std::int64_t>(KeysOfPages(kernel), 64)}));
   return values;
 }
 
@@ -280,6 +292,7 @@ class AttentionEmitter {
     out_.Define(std::string(kAttentionPairsText));
     out_.Define(std::string(kSettleText));
     out_.Define(std::string(kAttentionProductsText));
+    out_.Define(std::string(kAttentionKeysText));
     out_.Define(std::string(kAttentionText));
     for (const std::int64_t n : {settings_.keys, width}) out_.Define(AttentionProductsText(n, type_));
     tiles_ = (m_ + settings_.queries - 1) / settings_.queries;
@@ -307,9 +320,9 @@ class AttentionEmitter {
 
     DeviceWriter::LaunchShape launch;
     launch.reads = BuffersOf(kernel_, score_.score);
-    for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) {
-      if (std::find(launch.reads.begin(), launch.reads.end(), buffer) == launch.reads.end())
-        launch.reads.push_back(buffer);
+    for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
+    if (ReadsPages(kernel_)) {
+      for (const int buffer : BuffersOf(kernel_, kernel_.inputs[3])) AddRead(launch, buffer);
     }
     launch.writes = {kernel_.target};
     launch.maps = {{"q_map", Map(0)}, {"k_map", Map(1)}, {"v_map", Map(2)}};
@@ -321,7 +334,8 @@ class AttentionEmitter {
 
  private:
   TensorMapArgument Map(std::size_t input) const {
-    return AttentionMap(program_, matrices_[input], input == 0 ? settings_.queries : settings_.keys);
+    return AttentionMap(program_, matrices_[input],
+                        input == 0 ? settings_.queries : KeysOfCopy(kernel_, settings_.keys));
   }
 
   // A loop over what the block makes: every so manieth of what is equally long, else what is next when it is done. The
@@ -371,10 +385,12 @@ class AttentionEmitter {
     }
     const auto place = [&](std::size_t input, std::string_view map) {
       const auto& factors = matrices_[input].factors;
-      return fmt::format("{{&{}, {}, {}}}", map, Address(batches, factors[0], 0), Address(batches, factors[1], 0));
+      return fmt::format("{{&{}, {}, {}, {}}}", map, Address(batches, factors[0], 0), Address(batches, factors[1], 0),
+                         input == 0 ? 0 : PagesApart(kernel_, matrices_[input]));
     };
-    out_.Line(fmt::format("block.Fetch(item, {}, m0, {}, {}, first_tile, key_tiles);", place(0, "q_map"),
-                          place(1, "k_map"), place(2, "v_map")));
+    const std::string keys = OpenAttentionKeys(out_, kernel_, batches);
+    out_.Line(fmt::format("block.Fetch(item, {}, m0, {}, {}, {}, first_tile, key_tiles);", place(0, "q_map"),
+                          place(1, "k_map"), place(2, "v_map"), keys));
     out_.Close();
     if (!counter_.empty()) out_.Line(fmt::format("block.End({});", items_));
     out_.Close();

@@ -280,15 +280,16 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   };
   const auto q_name = view(first_sides->first, scores.space, m, scores.fold->over[0]);
   std::vector<dsl::TermPtr> operands;
+  std::optional<PagedKeys> pages;
   if (looked_up.empty()) {
     const auto k_name = view(first_sides->second, scores.space, n, scores.fold->over[0]),
                v_name = view(*v, outer.space, folded, e);
     if (!k_name || !v_name) return std::nullopt;
     operands = {dsl::Name(*k_name), dsl::Name(*v_name)};
   } else {
-    auto pages = second ? std::nullopt : ByPages(names, looked_up, first_sides->second, *v, scores, outer);
+    pages = ByPages(names, looked_up, first_sides->second, *v, second ? &second_sides->second : nullptr, scores, outer);
     if (!pages) return std::nullopt;
-    operands = std::move(*pages);
+    operands = {pages->keys, pages->values, pages->table};
   }
   // The scores as the softmax reads them, over their own space.
   const auto score = ElementOver(memory, softmax.space, softmax.of, scores.space);
@@ -323,10 +324,11 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   statement.operands.insert(statement.operands.end(), operands.begin(), operands.end());
   if (second) {
     const IndexVar d = second->fold->over[0];
-    const auto q = view(second_sides->first, scores.space, m, d), k = view(second_sides->second, scores.space, n, d);
-    if (!q || !k) return std::nullopt;
+    const auto q = view(second_sides->first, scores.space, m, d);
+    const auto k = pages ? std::nullopt : view(second_sides->second, scores.space, n, d);
+    if (!q || (!k && !pages)) return std::nullopt;
     statement.operands.push_back(dsl::Name(*q));
-    statement.operands.push_back(dsl::Name(*k));
+    statement.operands.push_back(pages ? pages->more : dsl::Name(*k));
   }
   std::vector<IndexVar> made = outer.space;
   if (map) {
