@@ -290,6 +290,45 @@ std::string DeviceExpr::Compose(const Expr& expr) {
   return {};
 }
 
+namespace {
+
+bool Jumps(const ExprNode& node) {
+  switch (node.kind) {
+    case Kind::kReduce: return IsArg(node.reduce);
+    case Kind::kCast: return node.type != ScalarType::kReal && node.operands[0]->type == ScalarType::kReal;
+    case Kind::kUnary:
+      return node.unary == UnaryOp::kFloor || node.unary == UnaryOp::kCeil || node.unary == UnaryOp::kTrunc ||
+             node.unary == UnaryOp::kRound || node.unary == UnaryOp::kSign || node.unary == UnaryOp::kIsNan;
+    case Kind::kBinary:
+      return node.binary == BinaryOp::kFloorDiv || node.binary == BinaryOp::kFloorMod ||
+             node.binary == BinaryOp::kFmod || node.type == ScalarType::kBool;
+    default: return false;
+  }
+}
+
+bool HasCoarseForm(const Expr& expr) {
+  bool has = false;
+  Visit(expr, [&](const ExprNode& node) {
+    has |= node.kind == Kind::kUnary && (node.unary == UnaryOp::kExp || node.unary == UnaryOp::kReciprocal ||
+                                         node.unary == UnaryOp::kErf || node.unary == UnaryOp::kTanh);
+    has |= node.kind == Kind::kBinary && node.binary == BinaryOp::kDiv;
+  });
+  return has;
+}
+
+}  // namespace
+
+void DeviceExpr::BeCoarseWhereRounded(const std::vector<Expr>& exprs, const std::vector<DType>& types) {
+  coarse_ = std::ranges::all_of(types, [](DType type) { return IsFloat(type) && Bytes(type) <= 2; }) &&
+            std::ranges::none_of(exprs, [](const Expr& expr) {
+              bool jumps = false;
+              Visit(expr, [&](const ExprNode& node) {
+                jumps |= Jumps(node) && std::ranges::any_of(node.operands, HasCoarseForm);
+              });
+              return jumps;
+            });
+}
+
 std::string DeviceExpr::Branches(const ExprNode& select) {
   const std::string condition = Text(select.operands[0]);
   const std::string name = writer_.Fresh("t");

@@ -26,6 +26,9 @@ class DeviceExpr {
   // What is rounded to 16 bits gains nothing from more than the units for such functions give: exponentials and
   // quotients within 2^-20, 1 + tanh(x) too, 1 + erf(x) within 3e-7.
   void BeCoarse() { coarse_ = true; }
+  // Is so where each of `exprs` is kept as its type, of 16 bits at most, and nothing that jumps hangs on such a
+  // function: a quotient that is rounded to a whole number, or compared, is exact.
+  void BeCoarseWhereRounded(const std::vector<Expr>& exprs, const std::vector<DType>& types);
   // Gives the name of 1 / divisor where somebody has computed that once and for all, or "".
   void Reciprocals(std::function<std::string(const Expr& divisor)> known) { reciprocal_ = std::move(known); }
 

@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t kResultThreads = 256;  // that compute the elements of a split row
 constexpr std::int64_t kSideBySide = 64;      // rows
 constexpr std::int64_t kFinishThreads = 128;  // that combine the chunks of a row
+constexpr std::int64_t kFewChunks = 16;       // that one of them does alone
 
 }  // namespace
 
@@ -76,10 +77,16 @@ void FoldWriter::EmitSplit(const std::vector<DevicePass>& passes, const Expr& re
       out_.BeginKernel("finish", kFinishThreads);
       let_names_.clear();
       loaded_.clear();
-      lane_ = out_.Fresh("lane");
-      row_ = out_.Fresh("row");
-      out_.Line(fmt::format("const int {} = threadIdx.x;", lane_));
-      out_.Line(fmt::format("const {} {} = blockIdx.x;", index(), row_));
+      // A thread a row, or a block.
+      const bool alone = split_ <= kFewChunks;
+      if (alone) {
+        row_ = out_.OpenThreads("row", row_count_);
+      } else {
+        lane_ = out_.Fresh("lane");
+        row_ = out_.Fresh("row");
+        out_.Line(fmt::format("const int {} = threadIdx.x;", lane_));
+        out_.Line(fmt::format("const {} {} = blockIdx.x;", index(), row_));
+      }
       NamePlaces(kept_, row_, 1);
       ReadLets();
       std::vector<std::string> made;
@@ -90,22 +97,24 @@ void FoldWriter::EmitSplit(const std::vector<DevicePass>& passes, const Expr& re
         const FoldPass::Item& item = pass.items[i];
         Accumulator& type = types.emplace_back(accumulators[i]);
         if (type.type == "float" && (item.fold == ReduceOp::kSum || item.fold == ReduceOp::kProd)) type.type = "double";
-        const std::string part = out_.Fresh("part"), shared = out_.Fresh("part_shared"), s = out_.Fresh("s");
-        all.push_back(out_.Fresh("total"));
-        out_.Helper("Fold");
-        const std::string how = out_.How(item.fold);
-        out_.Line(fmt::format("__shared__ {} {}[{}];", type.type, shared, kFinishThreads / 32));
+        const std::string part = out_.Fresh("part"), s = out_.Fresh("s"), how = out_.How(item.fold);
         out_.Line(fmt::format("{} {} = {};", type.type, part, out_.Neutral(item.fold, item.body->type)));
-        out_.Line(
-            fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3}) {4} = {5}::Of({4}, {6}({7}[{8} * {2} + {0}]));", s,
-                        lane_, split_, kFinishThreads, part, how, type.type, partial[i], row_));
-        out_.Line(fmt::format("const {} {} = Fold<{}, {}>({}, {});", type.type, all.back(), how, kFinishThreads, part,
-                              shared));
+        if (alone) out_.Unroll();
+        out_.Line(fmt::format(
+            "for (int {0} = {1}; {0} < {2}; {0} += {3}) {4} = {5}::Of({4}, {6}({7}[{8} * {2} + {0}]));", s,
+            alone ? "0" : lane_, split_, alone ? 1 : kFinishThreads, part, how, type.type, partial[i], row_));
+        all.push_back(part);
+        if (alone) continue;
+        const std::string shared = out_.Fresh("part_shared");
+        all.back() = out_.Fresh("total");
+        out_.Line(fmt::format("__shared__ {} {}[{}];", type.type, shared, kFinishThreads / 32));
+        out_.Line(fmt::format("const {} {} = {}<{}, {}>({}, {});", type.type, all.back(), out_.Helper("Fold"), how,
+                              kFinishThreads, part, shared));
       }
       FinishAll(pass, all, types);
       for (const auto& item : pass.items) values.push_back(let_names_.at(item.let));
       const bool ends = last && !keeps_axes();
-      out_.Open(fmt::format("if ({} == 0)", lane_));
+      if (!alone) out_.Open(fmt::format("if ({} == 0)", lane_));
       if (ends) {
         StoreRow(kernel_.target, result);
       } else {
@@ -121,11 +130,13 @@ void FoldWriter::EmitSplit(const std::vector<DevicePass>& passes, const Expr& re
         }
         if (last) StoreRows();
       }
-      out_.Close();
+      if (!alone) out_.Close();
       auto reads = lets_before;
       reads.insert(reads.end(), partial.begin(), partial.end());
-      DeviceWriter::LaunchShape shape{
-          .grid_x = row_count_, .reads = Reads(), .scratch_reads = reads, .scratch_writes = made};
+      DeviceWriter::LaunchShape shape{.grid_x = alone ? (row_count_ + kFinishThreads - 1) / kFinishThreads : row_count_,
+                                      .reads = Reads(),
+                                      .scratch_reads = reads,
+                                      .scratch_writes = made};
       if (ends) shape.writes = {kernel_.target};
       for (const auto& one : kernel_.also) {
         if (last && one.of_row) shape.writes.push_back(one.target);

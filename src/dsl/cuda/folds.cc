@@ -396,6 +396,7 @@ void FoldWriter::StoreElement(int target, const Expr& result) {
   }
   DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
   expr.Reciprocals([&](const Expr& divisor) { return Reciprocal(divisor); });
+  expr.BeCoarseWhereRounded({result}, {dtype});
   const std::string value = DeviceExpr::Stored(expr.Text(result), result->type, dtype);
   if (pack_ == 1) {
     out_.Line(fmt::format("{}{}[{}] = {};", only, out_.BufferName(target), TargetAddress(), value));

@@ -196,6 +196,9 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
     return LoadedText(out, buffer,
                       fmt::format("{}[{}]", out.BufferName(buffer), loops.OperandAddress(load.buffer, vars)));
   });
+  std::vector<DType> types;
+  for (std::size_t t = 0; t < targets.size(); ++t) types.push_back(stored_as(t));
+  expr.BeCoarseWhereRounded(elements, types);
   const std::vector<std::string> texts = expr.Texts(elements);
   for (std::size_t t = 0; t < targets.size(); ++t) {
     const std::string value = DeviceExpr::Stored(texts[t], elements[t]->type, stored_as(t));

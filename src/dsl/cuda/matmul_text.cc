@@ -144,7 +144,7 @@ std::string MatmulText::Text(const Expr& expr, const std::vector<std::string>& p
                                             : fmt::format("{}[{}]", out_.BufferName(operand.buffer),
                                                           Address(places, shape.strides[o], operand.offset)));
   });
-  if (accuracy == Accuracy::kCoarse) text.BeCoarse();
+  if (accuracy == Accuracy::kCoarse) text.BeCoarseWhereRounded({expr}, {kernel_.target_type});
   // Of each of a tile's scores: a quotient takes ten instructions, and is half a unit nearer.
   if (accuracy == Accuracy::kScore)
     text.Reciprocals([&](const Expr& divisor) {

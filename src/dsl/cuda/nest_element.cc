@@ -199,13 +199,16 @@ std::string ValueText(DeviceWriter& out, const Kernel& kernel, const Expr& value
   self = &expr;
   for (const auto& [id, name] : names) expr.Call({id, 1}, name);
   expr.ShareSums(place.lane);
+  if (place.stored) expr.BeCoarseWhereRounded({value}, {kernel.target_type});
   return expr.Text(value);
 }
 
 void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,
                   const std::map<int, std::string>& names, const ElementPlace& place) {
+  ElementPlace stored = place;
+  stored.stored = true;
   const std::string value =
-      DeviceExpr::Stored(ValueText(out, kernel, element.value, names, place), element.value->type, kernel.target_type);
+      DeviceExpr::Stored(ValueText(out, kernel, element.value, names, stored), element.value->type, kernel.target_type);
   out.Line(fmt::format("{}{} = {};", place.lane.empty() ? "" : fmt::format("if ({} == 0) ", place.lane),
                        place.to.empty() ? TargetText(out, kernel, names) : place.to, value));
 }

@@ -61,6 +61,7 @@ struct ElementPlace {
   std::string neighbour = {};
   const PackedLoads* terms = nullptr;  // what was read of a fold's terms side by side, of which it is this one
   std::string term = {};
+  bool stored = false;  // it is rounded to what the target holds
 };
 void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,
                   const std::map<int, std::string>& names, const ElementPlace& place = {});

@@ -276,6 +276,9 @@ class TurnedMap {
       return LoadedText(out_, buffer,
                         fmt::format("{}[{}]", out_.BufferName(buffer), loops_.OperandAddress(load.buffer, vars)));
     });
+    std::vector<DType> types;
+    for (const int target : targets) types.push_back(StoredAs(target));
+    expr.BeCoarseWhereRounded(elements, types);
     const std::vector<std::string> texts = expr.Texts(elements);
     for (std::size_t t = 0; t < targets.size(); ++t) {
       const std::string value = DeviceExpr::Stored(texts[t], elements[t]->type, StoredAs(targets[t]));

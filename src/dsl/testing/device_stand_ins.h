@@ -87,6 +87,7 @@ using std::max;
 using std::min;
 static float __int_as_float(int x) { return std::bit_cast<float>(x); }
 static float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
+static float __fdividef(float x, float y) { return x / y; }
 struct __half {
   _Float16 value;
   __half() = default;

@@ -44,7 +44,9 @@ std::optional<WithWeights> WithNumbersBehind(const Memory& memory, const Piece& 
     const DType type =
         before != nullptr ? memory.graph().buffers()[static_cast<std::size_t>(before->buffer)].dtype : DType::kF32;
     const auto scaled = element ? ScaledByNumber(*element, type) : std::nullopt;
-    if (!scaled) continue;
+    // Of halves that a map rounds after it multiplied a product would be one of what is twice as long.
+    if (!scaled || Bytes(memory.KeptAs(memory.Root(scaled->first->buffer))) > Bytes(memory.KeptAs(before->buffer)))
+      continue;
     if (std::ranges::find(made.maps, before->buffer) == made.maps.end()) made.maps.push_back(before->buffer);
     factor = scaled->first;
     behind = ReplaceValue(scaled->second, kIt, behind);

@@ -33,6 +33,19 @@ TEST(FactorsTest, ANumberOfBothFactorsThatAreOneGoesBehindTwice) {
   EXPECT_NE(program.find("y = matmul(x, x_view) -> it * 0.5 * 0.5\n"), std::string::npos) << program;
 }
 
+// x is in 32 bits, what is multiplied in 16: hardswish ends so, and a product of f32 would take three of halves.
+TEST(FactorsTest, WhatIsRoundedToFewerBitsThenStaysBefore) {
+  const std::string program = WrittenText(R"({"hone_problem": 1, "name": "product", "contract": "torch", "tensors": [
+    {"name": "x", "shape": [48, 64], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+    {"name": "y", "shape": [48, 48], "dtype": "bf16", "role": "output"}], "graph": [
+    {"op": "aten.div.Tensor", "args": {"self": "%x", "other": 6}, "outputs": ["s"]},
+    {"op": "aten._to_copy.default", "args": {"self": "%s", "dtype": "bf16"}, "outputs": ["h"]},
+    {"op": "aten.permute.default", "args": {"self": "%h", "dims": [1, 0]}, "outputs": ["t"]},
+    {"op": "aten.mm.default", "args": {"self": "%h", "mat2": "%t"}, "outputs": ["y"]}]})");
+  EXPECT_NE(program.find(": bf16 = map(x_view / 6)"), std::string::npos) << program;
+  EXPECT_EQ(program.find("-> it"), std::string::npos) << program;
+}
+
 TEST(FactorsTest, WhatTheirTypeDoesNotHoldStaysBefore) {
   const auto is_before = [](const std::string& program) {
     return program.find("map(") != std::string::npos && program.find("-> it") == std::string::npos;

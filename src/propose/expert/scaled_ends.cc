@@ -22,9 +22,9 @@ using dsl::TermPtr;
 
 constexpr int kFewest = 3;  // numbers that become two
 
-// it * scale + shift, as far as it has either, of `read` numbers.
+// it * scale + shift, as far as it has either, of `read` numbers; `it` is what is none of those.
 struct ScaledIt {
-  TermPtr scale, shift;
+  TermPtr it, scale = {}, shift = {};
   std::vector<std::string> read;
 };
 
@@ -52,10 +52,13 @@ class EndScaler {
     for (Statement& statement : program_.statements) {
       const bool ends = statement.family == "matmul" || statement.family == "conv";
       const bool halves = statement.target_type ? IsHalf(*statement.target_type) : halves_.contains(statement.target);
+      const bool once = IsOnce(statement);
       if (ends && halves) {
         for (TermPtr& link : statement.epilogue) link = Scaled(link, statement.target, statements);
+      } else if (statement.family == "map" && halves && !once) {
+        for (TermPtr& element : statement.operands) element = Scaled(element, statement.target, statements);
       }
-      if (IsOnce(statement)) Know(statement);
+      if (once) Know(statement);
       statements.push_back(std::move(statement));
     }
     program_.statements = std::move(statements);
@@ -91,35 +94,32 @@ class EndScaler {
     return a ? dsl::Call(operation, {a, b}) : b;
   }
 
-  std::optional<ScaledIt> Of(const TermPtr& term) const {
-    if (term->kind == Term::Kind::kIt) return ScaledIt{};
-    if (term->kind != Term::Kind::kCall || term->arguments.size() != 2) return std::nullopt;
+  ScaledIt Of(const TermPtr& term) const {
+    if (term->kind != Term::Kind::kCall || term->arguments.size() != 2) return {.it = term};
     const bool adds = term->name == "+", multiplies = term->name == "*";
-    if (!adds && !multiplies && term->name != "-") return std::nullopt;
-    const bool behind = IsNumber(term->arguments[1]);
-    if (!behind && (!IsNumber(term->arguments[0]) || term->name == "-")) return std::nullopt;
-    auto of = Of(term->arguments[behind ? 0 : 1]);
-    if (!of) return std::nullopt;
+    const bool behind = IsNumber(term->arguments[1]), before = IsNumber(term->arguments[0]) && term->name != "-";
+    if ((!adds && !multiplies && term->name != "-") || (!behind && !before)) return {.it = term};
+    ScaledIt of = Of(term->arguments[behind ? 0 : 1]);
     const TermPtr& number = term->arguments[behind ? 1 : 0];
-    of->read.push_back(number->name);
+    of.read.push_back(number->name);
     if (multiplies) {
-      of->scale = Both("*", of->scale, number);
-      if (of->shift) of->shift = dsl::Call("*", {of->shift, number});
+      of.scale = Both("*", of.scale, number);
+      if (of.shift) of.shift = dsl::Call("*", {of.shift, number});
     } else if (adds) {
-      of->shift = Both("+", of->shift, number);
+      of.shift = Both("+", of.shift, number);
     } else {
-      of->shift = of->shift ? dsl::Call("-", {of->shift, number}) : dsl::Call("neg", {number});
+      of.shift = of.shift ? dsl::Call("-", {of.shift, number}) : dsl::Call("neg", {number});
     }
     return of;
   }
 
   // The term with the first such part of it as two numbers, which statements before make.
   TermPtr Scaled(const TermPtr& term, const std::string& target, std::vector<Statement>& before) {
-    const auto of = Of(term);
-    if (of && of->scale && of->shift && static_cast<int>(of->read.size()) >= kFewest && OfOneShape(of->read)) {
-      const std::string scale = Made(target + "_scale", of->scale, before);
-      const std::string shift = Made(target + "_shift", of->shift, before);
-      return dsl::Call("+", {dsl::Call("*", {dsl::It(), dsl::Name(scale)}), dsl::Name(shift)});
+    const ScaledIt of = Of(term);
+    if (of.scale && of.shift && static_cast<int>(of.read.size()) >= kFewest && OfOneShape(of.read)) {
+      const std::string scale = Made(target + "_scale", of.scale, before);
+      const std::string shift = Made(target + "_shift", of.shift, before);
+      return dsl::Call("+", {dsl::Call("*", {Scaled(of.it, target, before), dsl::Name(scale)}), dsl::Name(shift)});
     }
     if (term->kind != Term::Kind::kCall) return term;
     Term changed = *term;

@@ -45,11 +45,21 @@ TEST(ScaledEndsTest, ViewsOfParametersAreKnownFromTheFirstStatementOn) {
             "z: bf16 = matmul(x, w) -> it * z_scale + z_shift\n");
 }
 
+TEST(ScaledEndsTest, MapsOfWhatIsNoParameterAreScaledToo) {
+  EXPECT_EQ(WithScaledEnds("z: bf16 = map((r * sigmoid(r) - m) * v * g + b) -> relu(it)\n"),
+            "z_scale = map(v * g)\nz_shift = map(-m * v * g + b)\n"
+            "z: bf16 = map(r * sigmoid(r) * z_scale + z_shift) -> relu(it)\n");
+  EXPECT_EQ(WithScaledEnds("z: bf16 = matmul(x, w) -> (it * r - m) * g + b\n"),
+            "z_scale = map(g)\nz_shift = map(-m * g + b)\nz: bf16 = matmul(x, w) -> it * r * z_scale + z_shift\n");
+  const std::string once = "s: bf16 = map((g - m) * v * g + b)\nz: bf16 = map(r + s)\n";
+  EXPECT_EQ(WithScaledEnds(once), once);
+}
+
 TEST(ScaledEndsTest, OtherEndsStay) {
   for (const std::string text : {"z: bf16 = matmul(x, w) -> it * g + b\n",           // two numbers already
                                  "z: bf16 = matmul(x, w) -> (it - m) * g + r\n",     // an input
                                  "z: bf16 = matmul(x, w) -> (it - m) * k + b\n",     // of two shapes
-                                 "z: bf16 = matmul(x, w) -> (m - it) * g + b\n",     // not of it
+                                 "z: bf16 = matmul(x, w) -> (m - it) * g + b\n",     // two numbers behind it
                                  "y: f32 = matmul(x, w) -> (it - m) * v * g + b\n",  // kept in 32 bits
                                  "s = map(rsqrt(r))\nz: bf16 = matmul(x, w) -> it * m * g + s\n"}) {
     EXPECT_EQ(WithScaledEnds(text), text);

@@ -286,6 +286,8 @@ class ProgramWriter {
     const bool allowed =
         contract == Precision::kTf32 || (contract == Precision::kTorch && piece.fold && piece.fold->torch_in_tf32);
     if (!allowed || graph.buffers()[static_cast<std::size_t>(piece.buffer)].dtype != DType::kF32) return;
+    const auto is_f32 = [&](const FlatLoad& load) { return memory_.KeptAs(memory_.Root(load.buffer)) == DType::kF32; };
+    if (!piece.fold || !std::ranges::all_of(memory_.Loads(piece.fold->body), is_f32)) return;
     Statement changed = statement;
     changed.settings["precision"] = {std::string(kInTf32)};
     if (TypesOf({Aim(changed, piece.buffer)})) statement = std::move(changed);

@@ -286,6 +286,7 @@ class PixelWriter {
     DeviceExpr expr(out_, [&](const ExprNode& load) {
       return load.kind == Expr::Kind::kValue ? fmt::format("{}[{}][{}][{}]", sums, d, v, e) : LoadAt(load);
     });
+    expr.BeCoarseWhereRounded({kernel_.epilogue}, {dtype});
     const std::string value = expr.Text(kernel_.epilogue);
     out_.Line(fmt::format("{}.at[{}] = {};", made, e, DeviceExpr::Stored(value, kernel_.epilogue->type, dtype)));
     out_.Close();

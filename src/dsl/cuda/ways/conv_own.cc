@@ -564,7 +564,9 @@ class DepthwiseWriter {
     const DType dtype = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
     const std::string to = TargetPlace();
     const auto finished = [&](const std::string& sum) {
-      return DeviceExpr::Stored(LoadsAsIs(sum).Text(kernel_.epilogue), kernel_.epilogue->type, dtype);
+      DeviceExpr end = LoadsAsIs(sum);
+      end.BeCoarseWhereRounded({kernel_.epilogue}, {dtype});
+      return DeviceExpr::Stored(end.Text(kernel_.epilogue), kernel_.epilogue->type, dtype);
     };
     if (cut_.across == 1) {
       const std::string value = finished(fmt::format("{}[{}][0]", sums, d));
