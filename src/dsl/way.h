@@ -36,6 +36,8 @@ struct Way {
   bool reads_channels_last = false;
   // Bytes that it moves beside each operand and result once, for predictions. Null: none.
   double (*bytes_beside)(const KernelProgram& program, const Kernel& kernel) = nullptr;
+  // The inputs that it copies into an order of its own before, each by a launch, if they are no parameters. Null: none.
+  std::vector<std::size_t> (*packs)(const Kernel& kernel) = nullptr;
   // Whether its chain may rotate pairs of columns (RotatedValue): other ways are not asked for such.
   bool rotates = false;
   std::span<const Knob> knobs = {};  // in this order: a default may depend on those before it

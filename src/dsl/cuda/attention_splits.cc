@@ -51,17 +51,36 @@ std::vector<Setting> AttentionSplitValues(const Kernel& kernel, std::int64_t ite
   // At its share of the memory's rate.
   const double item_us =
       bytes / AttentionBandwidth(*kernel.device) * 1e6 * static_cast<double>(std::min(items * most, resident));
-  return AttentionSplitValues(items, resident, most, item_us);
+  return AttentionSplitValues(kernel, items, resident, most, item_us);
 }
 
+namespace {
+
+// Whether data say how many keys are seen, as lengths of sequences do.
+bool DataLimitKeys(const Kernel& kernel) {
+  const SeenKeys seen = SeenKeysOf(kernel, SharedRowsOf(kernel).shared_from);
+  const auto of_data = [](const KeyLimit& limit) { return HasLoad(limit.of); };
+  return !seen.or_all && (std::ranges::any_of(seen.from, of_data) || std::ranges::any_of(seen.end, of_data));
+}
+
+}  // namespace
+
 // What a split takes, in microseconds: as many waves of blocks as there are, each of which goes through its keys and
-// needs some time to begin and to end; and the second kernel.
-std::vector<Setting> AttentionSplitValues(std::int64_t items, std::int64_t resident, std::int64_t most,
-                                          double item_us) {
+// needs some time to begin and to end; and the second kernel. Where data say how many keys there are, half of them are
+// supposed to be: blocks are handed out as others end, and one of the longest items is still under way when all are.
+std::vector<Setting> AttentionSplitValues(const Kernel& kernel, std::int64_t items, std::int64_t resident,
+                                          std::int64_t most, double item_us) {
   constexpr double kBlockUs = 4, kKernelUs = 4;  // docs/measured/cuda_attention.md
+  const bool varies = DataLimitKeys(kernel);
+  const AttentionSharedRows rows = SharedRowsOf(kernel);
+  const double sums_us = static_cast<double>(rows.pairs * rows.count * AttentionExtent(kernel, kAttentionE)) * 2 *
+                         sizeof(float) / AttentionBandwidth(*kernel.device) * 1e6;
   const auto cost = [&](std::int64_t split) {
-    const std::int64_t waves = (items * split + resident - 1) / resident;
-    return static_cast<double>(waves) * (item_us / static_cast<double>(split) + kBlockUs) + (split > 1 ? kKernelUs : 0);
+    const auto waves = static_cast<double>((items * split + resident - 1) / resident);
+    const double part_us = item_us / static_cast<double>(split), end_us = split > 1 ? kKernelUs : 0;
+    if (!varies) return waves * (part_us + kBlockUs) + end_us;
+    const double all_us = item_us * static_cast<double>(items) / static_cast<double>(resident) / 2;
+    return all_us + waves * kBlockUs + part_us / 2 + end_us + (split > 1 ? sums_us * static_cast<double>(split) : 0);
   };
   std::int64_t best = 1;
   for (std::int64_t split = 2; split <= most; ++split) {

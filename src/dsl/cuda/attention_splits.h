@@ -29,8 +29,9 @@ double AttentionBandwidth(const DeviceModel& device);
 // Values of the knob `split`, the best first: of `items`, which `resident` blocks of `warps` take at a time.
 std::vector<Setting> AttentionSplitValues(const Kernel& kernel, std::int64_t items, std::int64_t resident,
                                           std::int64_t warps);
-// Likewise, of items that take `item_us` each and are split into `most` parts at most.
-std::vector<Setting> AttentionSplitValues(std::int64_t items, std::int64_t resident, std::int64_t most, double item_us);
+// Likewise, of items that take `item_us` each, if they see all keys, and are split into `most` parts at most.
+std::vector<Setting> AttentionSplitValues(const Kernel& kernel, std::int64_t items, std::int64_t resident,
+                                          std::int64_t most, double item_us);
 inline constexpr const char* kAttentionSplitDoc =
     "parts of the keys, which blocks of their own attend to and a second kernel puts together";
 std::optional<std::string> CheckAttentionSplit(const Kernel&, const Setting& value);

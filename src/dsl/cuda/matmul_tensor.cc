@@ -759,6 +759,16 @@ bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision) {
   return AllLie(kernel, precision, [](OperandLayout lies) { return lies != OperandLayout::kElsewise; });
 }
 
+std::vector<std::size_t> PackedInputs(const Kernel& kernel, TensorPrecision precision) {
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
+  std::vector<std::size_t> packed;
+  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) {
+    if (ScalesOperands(kernel, precision) || LayoutInPlace(kernel, shape, i, precision) == OperandLayout::kElsewise)
+      packed.push_back(i);
+  }
+  return packed;
+}
+
 bool LieAlongK(const Kernel& kernel, TensorPrecision precision) {
   return AllLie(kernel, precision, [](OperandLayout lies) { return lies == OperandLayout::kAlongK; });
 }

@@ -43,6 +43,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dsl/cuda/matmul_text.h"
 #include "dsl/cuda/tensor_settings.h"
@@ -61,6 +62,8 @@ bool ScalesOperands(const Kernel& kernel, TensorPrecision precision);
 std::int64_t ColumnsOfOneScale(const Kernel& kernel, const MatmulShape& shape, std::int64_t tile_n);
 // Whether all operands are numbers of the precision's type and are multiplied where they lie: nothing is packed.
 bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision);
+// Those that are packed.
+std::vector<std::size_t> PackedInputs(const Kernel& kernel, TensorPrecision precision);
 // Whether all do so along K; and whether numbers of 16 bits do across it, all of them.
 bool LieAlongK(const Kernel& kernel, TensorPrecision precision);
 bool LieAcrossK(const Kernel& kernel);

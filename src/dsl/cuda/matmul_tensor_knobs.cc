@@ -208,6 +208,8 @@ std::optional<double> TensorCost(const Kernel& kernel, TensorPrecision precision
   return IsLarge(shape) ? 1.5 : 3;
 }
 
+std::vector<std::size_t> TensorPacks(const Kernel& kernel) { return PackedInputs(kernel, PrecisionOf(kernel)); }
+
 std::vector<Setting> TensorProductsValues(const Kernel& kernel) {
   if (kernel.lets.empty()) return {};
   if (!WhyApart(kernel)) return {Word("together")};

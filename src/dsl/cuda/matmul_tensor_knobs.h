@@ -21,6 +21,9 @@ std::optional<std::string> WhyNoBlocks(const Kernel& kernel, TensorPrecision pre
 // The cost of a way that multiplies what it is given in `precision`.
 std::optional<double> TensorCost(const Kernel& kernel, TensorPrecision precision);
 
+// The inputs that such a way packs.
+std::vector<std::size_t> TensorPacks(const Kernel& kernel);
+
 std::vector<Setting> TensorProductsValues(const Kernel& kernel);
 std::optional<std::string> CheckTensorProducts(const Kernel& kernel, const Setting& value);
 std::vector<Setting> TensorTileValues(const Kernel& kernel);

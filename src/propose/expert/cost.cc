@@ -8,6 +8,7 @@
 #include "dsl/cuda/channels_last.h"
 #include "dsl/family.h"
 #include "dsl/once.h"
+#include "dsl/shape/matmul_shape.h"
 #include "dsl/way.h"
 #include "target/shipped_model.h"
 
@@ -34,30 +35,31 @@ double OperandBytes(const dsl::KernelProgram& program, const dsl::Kernel& kernel
 // What a kernel takes at least that others wait for: of 1020 of networks 1 % took less (docs/measured/cuda_layers.md).
 constexpr double kLeastOnDevice = 1.3;  // us
 
-// Operands that a product of f32 that is three of halves splits into two halves each before: all but parameters, which
-// are once for all runs.
-std::vector<const dsl::KernelOperand*> SplitOperands(const dsl::KernelProgram& program, const dsl::Kernel& kernel) {
-  std::vector<const dsl::KernelOperand*> split;
-  if (kernel.way == nullptr || kernel.way->name != "f32x3") return split;
-  for (const int o : dsl::OperandsOf(kernel.inputs)) {
+// Operands that a product packs before: all but parameters, which are once for all runs.
+std::vector<const dsl::KernelOperand*> PackedOperands(const dsl::KernelProgram& program, const dsl::Kernel& kernel) {
+  std::vector<const dsl::KernelOperand*> packed;
+  if (kernel.way == nullptr || kernel.way->packs == nullptr) return packed;
+  std::vector<Expr> inputs;
+  for (const std::size_t input : kernel.way->packs(kernel)) inputs.push_back(dsl::InputOf(kernel, input));
+  for (const int o : dsl::OperandsOf(inputs)) {
     const dsl::KernelOperand& operand = kernel.operands[static_cast<std::size_t>(o)];
     const auto home = program.buffers[static_cast<std::size_t>(operand.buffer)].home;
-    if (home != dsl::KernelBuffer::Home::kParameter) split.push_back(&operand);
+    if (home != dsl::KernelBuffer::Home::kParameter) packed.push_back(&operand);
   }
-  return split;
+  return packed;
 }
 
-// The halves are written and read.
-double SplitBytes(const dsl::KernelProgram& program, const dsl::Kernel& kernel) {
+// What is packed is written and read: of f32, as two halves.
+double PackedBytes(const dsl::KernelProgram& program, const dsl::Kernel& kernel) {
   double bytes = 0;
-  for (const auto* operand : SplitOperands(program, kernel)) bytes += 2 * OperandBytes(program, kernel, *operand);
+  for (const auto* operand : PackedOperands(program, kernel)) bytes += 2 * OperandBytes(program, kernel, *operand);
   return bytes;
 }
 
 // What its launches take at least.
 double LeastOf(const dsl::KernelProgram& program, const dsl::Kernel& kernel, const DeviceModel& machine) {
   if (machine.kind != DeviceKind::kCuda) return 0;
-  return kLeastOnDevice * static_cast<double>(1 + SplitOperands(program, kernel).size());
+  return kLeastOnDevice * static_cast<double>(1 + PackedOperands(program, kernel).size());
 }
 
 // What folds read of rows that data choose, each time anew, of what no cache holds.
@@ -183,7 +185,7 @@ std::vector<double> PredictKernels(const dsl::KernelProgram& program, const Devi
     }
     for (const auto& operand : kernel.operands) bytes += OperandBytes(program, kernel, operand);
     if (kernel.way != nullptr && kernel.way->bytes_beside) bytes += kernel.way->bytes_beside(program, kernel);
-    bytes += SplitBytes(program, kernel) + LookedUpBytes(program, kernel, machine) + AcrossBytes(program, kernel);
+    bytes += PackedBytes(program, kernel) + LookedUpBytes(program, kernel, machine) + AcrossBytes(program, kernel);
     const double bandwidth = ceilings.CopyBandwidth(static_cast<std::int64_t>(bytes));
     const double flops = kernel.family->flops ? kernel.family->flops(kernel) : 0;
     const double work = 1e6 * std::max(bytes / bandwidth, flops / RateOf(kernel, ceilings)) + ceilings.fork_join_us;

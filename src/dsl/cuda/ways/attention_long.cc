@@ -192,7 +192,7 @@ std::vector<Setting> SplitValues(const Kernel& kernel) {
                       static_cast<double>(TilesOf(kernel));
   const double item_us =
       1e6 * std::max(flops * static_cast<double>(resident) / kUsualFlops, read / AttentionBandwidth(*kernel.device));
-  return AttentionSplitValues(items, resident, most, item_us);
+  return AttentionSplitValues(kernel, items, resident, most, item_us);
 }
 
 constexpr Knob kKnobs[] = {

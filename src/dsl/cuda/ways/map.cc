@@ -13,6 +13,15 @@ std::vector<Setting> UnrollValues(const Kernel&) { return {Whole(1), Whole(2), W
 // Of each multiprocessor, several times what its threads have under way.
 constexpr double kLeastElements = 64 << 10;
 
+// Of 16 bits eight are 16 bytes, which takes 0.80 to 0.98 of the time of four where so many threads still fill the
+// device (docs/measured/cuda_layers.md); of fewer elements sometimes more.
+std::vector<Setting> MapPackValues(const Kernel& kernel) {
+  constexpr std::int64_t kThreads = 2048;  // of a multiprocessor
+  const bool halves = kernel.also.empty() && IsHalf(kernel.target_type);
+  if (!halves || SpaceCount(kernel) < 8 * kThreads * kernel.device->multiprocessors) return PackValues(kernel);
+  return {Whole(8), Whole(4), Whole(2)};
+}
+
 std::optional<std::string> CheckUnroll(const Kernel&, const Setting& value) { return CheckRange(value, 1, 16); }
 
 // Squares are loaded before any of them is stored: more threads have more loads under way.
@@ -34,7 +43,7 @@ std::optional<std::string> CheckMultiprocessors(const Kernel& kernel, const Sett
 
 constexpr Knob kKnobs[] = {
     {kBlockThreadsKnob.name, kBlockThreadsKnob.doc, ThreadsValues, CheckBlockThreads},
-    kPackKnob,
+    {kPackKnob.name, kPackKnob.doc, MapPackValues, CheckPack},
     {"unroll", "packs of a thread, a block's width apart", UnrollValues, CheckUnroll},
     {"tile", "edge of the squares in which what is read across is turned, in words of 4 bytes; 0 = element by element",
      TurnedTileValues, CheckTurnedTile},

@@ -26,6 +26,7 @@ HONE_ROW(Way){
     .doc = "one product on the tensor cores, of operands that bf16 holds",
     .why_not = WhyNot,
     .cost = Cost,
+    .packs = TensorPacks,
     .rotates = true,
     .knobs = kKnobs,
     .emit_cuda = EmitTensorWay,

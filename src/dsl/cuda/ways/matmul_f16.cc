@@ -24,6 +24,7 @@ HONE_ROW(Way){
     .doc = "one product of halves on the tensor cores, as accurate as TF32",
     .why_not = WhyNot,
     .cost = Cost,
+    .packs = TensorPacks,
     .rotates = true,
     .knobs = kKnobs,
     .emit_cuda = EmitTensorWay,

@@ -23,6 +23,7 @@ HONE_ROW(Way){
     .doc = "as accurate as FP32, of three FP16 products on the tensor cores",
     .why_not = WhyNot,
     .cost = Cost,
+    .packs = TensorPacks,
     .rotates = true,
     .knobs = kKnobs,
     .emit_cuda = EmitTensorWay,

@@ -27,6 +27,7 @@ HONE_ROW(Way){
     .name = "f32x3",
     .doc = "many rows, as accurate as FP32: tiles of three FP16 products on the tensor cores",
     .why_not = WhyNot,
+    .packs = TensorPacks,
     .knobs = kKnobs,
     .emit_cuda = EmitTensorWay,
 };
