@@ -42,5 +42,20 @@ TEST(EmptyTest, ProductsOfNothingHaveNoTensorCores) {
   EXPECT_EQ(EmitCuda(std::get<KernelProgram>(lowered)).steps.size(), 1u);
 }
 
+TEST(EmptyTest, ProductsOfNothingAreNotMadeInBlocksByAProcessor) {
+  DeviceModel machine;
+  machine.bf16_pairs = true;
+  machine.vector_bytes = 64;
+  for (const std::string_view path : {"tile", "pairs"}) {
+    const auto lowered = Lower(fmt::format("program p\ninput x: bf16[8, 0]\ninput w: bf16[0, 8]\noutput y: bf16[8, 8]\n"
+                                           "y = matmul(x, w) with {{path: {}}}\n",
+                                           path),
+                               nullptr, machine);
+    ASSERT_TRUE(std::holds_alternative<Complaint>(lowered));
+    EXPECT_EQ(std::get<Complaint>(lowered).message,
+              fmt::format("'path' {}: K is 0: there is nothing to multiply; try stream", path));
+  }
+}
+
 }  // namespace
 }  // namespace hone::dsl

@@ -43,6 +43,11 @@ double BlockingCost(const MatmulShape& shape, double batches, std::int64_t rows,
 
 }  // namespace
 
+std::optional<std::string> WhyNoBlocksOfProducts(const Kernel& kernel) {
+  if (MatmulShape(kernel).k.extent == 0) return "K is 0: there is nothing to multiply";
+  return std::nullopt;
+}
+
 std::vector<Setting> MicroBlocks(const Kernel& kernel, bool unpacked) {
   const MatmulShape shape = MatmulShape::OfOneGroup(kernel);
   // Rows x columns in registers: 32 of 16 floats with AVX-512, 16 of 8 with AVX2, less what B and the broadcast need.

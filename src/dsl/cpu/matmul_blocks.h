@@ -9,6 +9,9 @@
 
 namespace hone::dsl {
 
+// Why the product is not made in blocks, or nothing.
+std::optional<std::string> WhyNoBlocksOfProducts(const Kernel& kernel);
+
 // Rows x columns in registers, the best first. `unpacked`: rows of A are read where they lie.
 std::vector<Setting> MicroBlocks(const Kernel& kernel, bool unpacked);
 std::optional<std::string> CheckMicro(const Kernel& kernel, const Setting& value);

@@ -1,4 +1,5 @@
 // Products of bf16 by the processor's own: two of them, summed in f32, in each lane of an instruction (AVX512_BF16).
+// Reals of 8 bits are made bf16, which hold them all.
 #pragma once
 
 #include <optional>
@@ -11,6 +12,9 @@ namespace hone::dsl {
 
 // Why A and B cannot be multiplied so.
 std::optional<std::string> WhyNoPairs(const Kernel& kernel);
+
+// Way::cost where packing is not what matters: half of what numbers take, or as the processor was measured.
+double PairsCost(const Kernel& kernel);
 
 std::vector<Setting> PairsMicroValues(const Kernel& kernel);
 std::optional<std::string> CheckPairsMicro(const Kernel& kernel, const Setting& value);

@@ -11,6 +11,7 @@ namespace hone::dsl {
 namespace {
 
 constexpr std::int64_t kPackRows = 32;  // of B that are packed at a time
+constexpr std::int64_t kLine = 128;     // of A's row that are converted at a time
 
 }  // namespace
 
@@ -31,11 +32,18 @@ std::string MatmulPanels::Unit(const Expr& input, const std::string& i, const st
   if (!pairs()) return Text(input, shape_.Index(i, j, k));
   const bool sum = k.find(' ') != std::string::npos;
   const std::string first = fmt::format(fmt::runtime(sum ? "2 * ({})" : "2 * {}"), k), second = first + " + 1";
-  const std::string upper = Place(input, shape_.Index(i, j, second)) + ".bits";
-  return fmt::format("{}.bits | {} << 16", Place(input, shape_.Index(i, j, first)),
-                     shape_.k.extent % 2 == 0
-                         ? fmt::format("static_cast<unsigned>({})", upper)
-                         : fmt::format("({} < {} ? static_cast<unsigned>({}) : 0u)", second, shape_.k.extent, upper));
+  // A bf16 is the upper half of a float, and reals of 8 bits are bf16s, too.
+  const bool halves = !Converts(input);
+  const auto bits = [&](const std::string& depth) {
+    const std::string place = Place(input, shape_.Index(i, j, depth));
+    return fmt::format(fmt::runtime(halves ? "static_cast<unsigned>({}.bits)"
+                                           : "(__builtin_bit_cast(unsigned, static_cast<float>({})) >> 16)"),
+                       place);
+  };
+  const std::string upper = bits(second);
+  return fmt::format(
+      "{} | {} << 16", bits(first),
+      shape_.k.extent % 2 == 0 ? upper : fmt::format("({} < {} ? {} : 0u)", second, shape_.k.extent, upper));
 }
 
 bool MatmulPanels::Varies(const Expr& expr, std::size_t batch) const {
@@ -164,14 +172,17 @@ std::int64_t MatmulPanels::BCount() const {
 bool MatmulPanels::Converts(const Expr& input) const {
   const int operand = OperandOf(input);
   if (operand < 0) return true;
-  const int buffer = kernel_.operands[static_cast<std::size_t>(operand)].buffer;
-  return ElementType(program_.buffers[static_cast<std::size_t>(buffer)].dtype) != writer_.real();
+  const DType held = kernel_.operand_types[static_cast<std::size_t>(operand)];
+  return pairs() ? held != DType::kBF16 : ElementType(held) != writer_.real();
 }
 
 void MatmulPanels::WritePackA(bool edge) {
   const Expr& a = kernel_.inputs[0];
   const std::string filled = edge ? "filled" : fmt::format("{}", mr_);
-  const std::string element = Unit(a, "i0 + i + r", "0", "k0 + k");
+  const auto pack_element = [&] {
+    const std::string element = Unit(a, "i0 + i + r", "0", "k0 + k");
+    writer_.Line(fmt::format("to[k * {} + r] = {};", mr_, element));
+  };
   writer_.Comment(fmt::format("A as panels of {} rows.", mr_));
   writer_.Open(fmt::format("for (long i = 0; i < rows; i += {})", mr_));
   writer_.Line(fmt::format("{}* to = a_panels + i * depth;", UnitType()));
@@ -181,7 +192,24 @@ void MatmulPanels::WritePackA(bool edge) {
   if (Turns()) {
     writer_.Line("constexpr int kLanes = sizeof(FloatVector) / sizeof(float);");
     writer_.Line("long k = 0;");
+    const std::string place = Converts(a)
+                                  ? fmt::format("lines[(r0 + r) * {0} + k % {0}]", kLine)
+                                  : Place(a, shape_.Index("i0 + i + r0 + r", "0", pairs() ? "2 * (k0 + k)" : "k0 + k"));
+    if (Converts(a)) writer_.Line(fmt::format("alignas(64) {} lines[{}];", UnitType(), mr_ * kLine));
     writer_.Open("for (; k + kLanes <= depth; k += kLanes)");
+    if (Converts(a)) {
+      writer_.Comment("Converted along the rows, where the compiler makes vectors of it.");
+      writer_.Open(fmt::format("if (k % {} == 0)", kLine));
+      writer_.Line(Left("length", "depth", "k", kLine));
+      writer_.Open(fmt::format("for (long r = 0; r < {}; ++r)", filled));
+      writer_.Line("#pragma omp simd");
+      writer_.Open("for (long c = 0; c < length; ++c)");
+      const std::string unit = Unit(a, "i0 + i + r", "0", "k0 + k + c");
+      writer_.Line(fmt::format("lines[r * {} + c] = {};", kLine, unit));
+      writer_.Close();
+      writer_.Close();
+      writer_.Close();
+    }
     writer_.Comment(
         "A vector of each row, turned. A row of the panel is shorter than the vector that it is written "
         "with: the next one overwrites what is too much.");
@@ -191,7 +219,7 @@ void MatmulPanels::WritePackA(bool edge) {
     writer_.Line(
         fmt::format("for (long r = 0; r < kLanes; ++r) if (r0 + r < {}) block[r] = *reinterpret_cast<const "
                     "FloatVector*>(&{});",
-                    filled, Place(a, shape_.Index("i0 + i + r0 + r", "0", pairs() ? "2 * (k0 + k)" : "k0 + k"))));
+                    filled, place));
     writer_.Line(fmt::format("Turn_{}(block);", writer_.TargetName()));
     writer_.Line("#pragma GCC unroll 16");
     writer_.Line(fmt::format(
@@ -199,7 +227,9 @@ void MatmulPanels::WritePackA(bool edge) {
     writer_.Close();
     writer_.Close();
     writer_.Open("for (; k < depth; ++k)");
-    writer_.Line(fmt::format("for (long r = 0; r < {}; ++r) to[k * {} + r] = {};", filled, mr_, element));
+    writer_.Open(fmt::format("for (long r = 0; r < {}; ++r)", filled));
+    pack_element();
+    writer_.Close();
     writer_.Close();
   } else {
     const std::string rows = fmt::format("for (long r = 0; r < {}; ++r)", filled);
@@ -210,7 +240,7 @@ void MatmulPanels::WritePackA(bool edge) {
                                Element(operand, shape_.Index(fmt::format("i0 + i + {} + r", mr_), "0", "k0 + k"))));
     }
     writer_.Open(by_rows ? "for (long k = 0; k < depth; ++k)" : rows);
-    writer_.Line(fmt::format("to[k * {} + r] = {};", mr_, element));
+    pack_element();
     writer_.Close();
     writer_.Close();
   }
@@ -223,12 +253,15 @@ void MatmulPanels::WritePackA(bool edge) {
 }
 
 bool MatmulPanels::Turns() const {
-  const int operand = OperandOf(kernel_.inputs[0]);
-  if (operand < 0 || writer_.wide() || shape_.k.strides[static_cast<std::size_t>(operand)] != 1) return false;
-  if (!pairs()) return !Converts(kernel_.inputs[0]);
+  const Expr& a = kernel_.inputs[0];
+  if (writer_.wide() || !Contiguous(a, shape_.k.strides)) return false;
+  if (Converts(a)) return true;
+  const auto operand = static_cast<std::size_t>(OperandOf(a));
+  if (shape_.k.strides[operand] != 1) return false;
+  if (!pairs()) return true;
   // Whole pairs, at multiples of four bytes.
-  const auto& strides = shape_.strides[static_cast<std::size_t>(operand)];
-  return shape_.k.extent % 2 == 0 && kernel_.operands[static_cast<std::size_t>(operand)].offset % 2 == 0 &&
+  const auto& strides = shape_.strides[operand];
+  return shape_.k.extent % 2 == 0 && kernel_.operands[operand].offset % 2 == 0 &&
          std::all_of(strides.begin(), strides.end() - 1, [](std::int64_t stride) { return stride % 2 == 0; });
 }
 

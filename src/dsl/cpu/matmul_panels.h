@@ -15,7 +15,8 @@ inline constexpr std::int64_t kPanelSlack = 16;  // elements behind A's last pan
 
 class MatmulPanels : protected MatmulEmitter {
  public:
-  // Reads the setting micro. `unit`: pairs are for operands of bf16 as they lie, no expressions.
+  // Reads the setting micro. `unit`: pairs are for operands of bf16 or reals of 8 bits as they lie, no
+  // expressions.
   MatmulPanels(const KernelProgram& program, const Kernel& kernel, Writer& writer, PanelUnit unit);
 
  protected:

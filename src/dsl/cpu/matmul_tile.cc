@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "dsl/cpu/expr_writer.h"
 #include "dsl/cpu/index_text.h"
 #include "dsl/cpu/loop_text.h"
 #include "dsl/cpu/matmul_panels.h"
@@ -23,14 +24,14 @@ class TileEmitter : MatmulPanels {
     const auto up = [](std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; };
     const std::int64_t rows = std::min(tile[0], up(m, mr_)), columns = std::min(tile[1], up(n, nr_)),
                        depth = std::min(pairs() ? tile[2] / 2 : tile[2], k);
-    const std::string pack =
-        pairs() || HasGroups(kernel_) || HasSegments(kernel_) ? "both" : WordSetting(kernel_, "pack");
+    const std::string pack = kernel_.settings.contains("pack") ? WordSetting(kernel_, "pack") : "both";
     pack_a_ = pack == "both" || pack == "a" || Converts(kernel_.inputs[0]);
     pack_b_ = pack == "both" || pack == "b" || Converts(kernel_.inputs[1]);
     const int b_operand = OperandOf(kernel_.inputs[1]);
 
     const std::string panels = pack_b_ ? PackedB() : "";
-    WriteMultiply(depth, {.a_packed = pack_a_, .b_packed = pack_b_, .may_be_nothing = in_segments_});
+    WriteMultiply(in_blocks_ ? std::min(depth, BlockUnits()) : depth,
+                  {.a_packed = pack_a_, .b_packed = pack_b_, .may_be_nothing = in_segments_});
     if (pack_a_ && Turns()) WriteTurn();
     if (in_groups_ || in_segments_) WriteEnds();
 
@@ -83,8 +84,11 @@ class TileEmitter : MatmulPanels {
                                  Element(a_operand, shape_.Index("i0 + i + r", "0", "k0"))));
         a_text = fmt::format("a_rows, {}", shape_.k.strides[static_cast<std::size_t>(a_operand)]);
       }
-      writer_.Line(fmt::format("Multiply_{}<{}>(depth, {}, b_panel, {}, tile);", writer_.TargetName(), block_rows,
-                               a_text, b_step));
+      if (in_blocks_)
+        MultiplyBlocks(block_rows);
+      else
+        writer_.Line(fmt::format("Multiply_{}<{}>(depth, {}, b_panel, {}, tile);", writer_.TargetName(), block_rows,
+                                 a_text, b_step));
       writer_.Line(fmt::format(
           "store({}, {});",
           in_groups_ ? Lesser("rows - i", fmt::format("{}", block_rows)) : fmt::format("{}", block_rows),
@@ -121,6 +125,56 @@ class TileEmitter : MatmulPanels {
   }
 
  private:
+  // Of K, that share a scale.
+  std::int64_t BlockUnits() const {
+    const std::int64_t depth = std::min(BlockOf(kernel_).depth, shape_.k.extent);
+    return pairs() ? (depth + 1) / 2 : depth;
+  }
+
+  // The tile is the sum of what each block of K gives times its scale. Nothing is scaled before it is summed: scales
+  // need not be a row's times a column's, and B's panels stay as they are when scales change.
+  void MultiplyBlocks(std::int64_t rows) {
+    const ScaleBlock block = BlockOf(kernel_);
+    const std::int64_t units = BlockUnits();
+    const std::string& real = writer_.real();
+    // Columns of a panel have one scale unless blocks of them end within.
+    const bool one = block.columns % nr_ == 0 || block.columns >= shape_.n.extent;
+    const auto place = [](const std::string& at, std::int64_t size) { return size > 1 ? Quotient(at, size) : at; };
+    const auto read_scale = [&](const std::string& column) {
+      const std::string scale = ScaleText({place("i0 + i + r", block.rows), place(column, block.columns), "l"});
+      writer_.Line(fmt::format("const {} scale = {};", real, scale));
+    };
+    writer_.Line(fmt::format("for (long at = 0; at < {}; ++at) tile[at] = 0;", rows * nr_));
+    writer_.Open("for (long from = 0, to = 0; from < depth; from = to)");
+    writer_.Line(fmt::format("const long l = (k0 + from) / {0}, end = (l + 1) * {0} - k0;", units));
+    writer_.Line(fmt::format("to = {};", Lesser("end", "depth")));
+    writer_.Line(fmt::format("alignas(64) {} sums[{}];", real, rows * nr_));
+    writer_.Line(
+        fmt::format("Multiply_{}<{}>(to - from, a_panels + i * depth + from * {}, b_panel + from * {}, {}, sums);",
+                    writer_.TargetName(), rows, mr_, nr_, nr_));
+    writer_.Open(fmt::format("for (long r = 0; r < {}; ++r)", rows));
+    if (one)
+      read_scale("j0 + j");
+    else
+      writer_.Line(Left("width", "columns", "j", nr_));
+    writer_.Line("#pragma omp simd");
+    writer_.Open(fmt::format("for (long c = 0; c < {}; ++c)", one ? fmt::format("{}", nr_) : "width"));
+    if (!one) read_scale("j0 + j + c");
+    writer_.Line(fmt::format("tile[r * {0} + c] += scale * sums[r * {0} + c];", nr_));
+    writer_.Close();
+    writer_.Close();
+    writer_.Close();
+  }
+  // A block's scale, by the block of rows, of columns and of K.
+  std::string ScaleText(const std::vector<std::string>& block) {
+    ExprWriter text(writer_, [&](const ExprNode& load) {
+      const KernelOperand& operand = kernel_.operands[static_cast<std::size_t>(load.buffer)];
+      return ElementText(program_, kernel_, writer_, load.buffer, block,
+                         {operand.strides.begin(), operand.strides.begin() + 3}, operand.offset);
+    });
+    return text.Text(kernel_.lets[0].body);
+  }
+
   // `store`, from the tile to the target: adds what earlier parts of K left there, and applies the epilogue after the
   // last.
   void WriteStore(bool parts, std::int64_t k, std::int64_t depth) {
@@ -211,7 +265,7 @@ class TileEmitter : MatmulPanels {
                              Lesser("left", fmt::format("{}", depth))));
   }
 
-  const bool in_groups_ = shape_.groups() > 0, in_segments_ = HasSegments(kernel_);
+  const bool in_groups_ = shape_.groups() > 0, in_segments_ = HasSegments(kernel_), in_blocks_ = HasBlocks(kernel_);
   std::string ends_;
   bool pack_a_ = true, pack_b_ = true;
   std::string sums_;  // of parts of K, as the target lies; empty where it holds them itself

@@ -10,7 +10,7 @@
 namespace hone::dsl {
 
 // What a way emits (Way::emit_cpu), from panels of numbers and of pairs. Reads the settings micro, tile, prepack and,
-// of numbers without groups or segments, pack.
+// if there is one, pack. Where blocks have scales, what each of them sums is scaled as it is added to the tile.
 void EmitMatmulTile(const KernelProgram& program, const Kernel& kernel, Writer& writer);
 void EmitMatmulPairs(const KernelProgram& program, const Kernel& kernel, Writer& writer);
 

@@ -40,6 +40,12 @@ TEST_F(CoarseTest, SeveralResultsDoWhereAllOfThemAreRounded) {
   EXPECT_EQ(text("f32").find("Exp2Unit("), std::string::npos);
 }
 
+TEST_F(CoarseTest, NumbersAreMultipliedBehindAsTheirInverse) {
+  const std::string text = BuiltOf(MapOf("bf16", "x * min(x + 3, 6) / 6")).plan.sources[0].text;
+  EXPECT_NE(text.find(" * 0.16666667f"), std::string::npos) << text;
+  EXPECT_EQ(text.find("__fdividef("), std::string::npos) << text;
+}
+
 TEST_F(CoarseTest, WhatIsRoundedToAWholeNumberOrComparedIsExact) {
   for (const std::string_view value :
        {"floor(x / 3)", "round(x / 0.1) * 0.1", "select(sigmoid(x) > 0.5, x, 0)", "real(int(exp(x)))", "sign(x / 7)"}) {

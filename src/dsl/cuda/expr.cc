@@ -254,7 +254,10 @@ std::string DeviceExpr::Compose(const Expr& expr) {
             const std::string a = text(0);
             return fmt::format("{} * {}({})", Atom(a), writer_.Helper("InverseUnit"), text(1));
           }
-          if (coarse_ && real && !writer_.wide()) return call("__fdividef");
+          if (coarse_ && real && !writer_.wide()) {
+            const std::string inverse = InverseText(writer_, expr->operands[1]);
+            return inverse.empty() ? call("__fdividef") : fmt::format("{} * {}", Atom(text(0)), inverse);
+          }
           return infix("/");
         case BinaryOp::kFloorDiv:
           return real ? fmt::format("floor{}({})", writer_.wide() ? "" : "f", infix("/")) : helper("FloorDiv");
@@ -290,45 +293,6 @@ std::string DeviceExpr::Compose(const Expr& expr) {
   return {};
 }
 
-namespace {
-
-bool Jumps(const ExprNode& node) {
-  switch (node.kind) {
-    case Kind::kReduce: return IsArg(node.reduce);
-    case Kind::kCast: return node.type != ScalarType::kReal && node.operands[0]->type == ScalarType::kReal;
-    case Kind::kUnary:
-      return node.unary == UnaryOp::kFloor || node.unary == UnaryOp::kCeil || node.unary == UnaryOp::kTrunc ||
-             node.unary == UnaryOp::kRound || node.unary == UnaryOp::kSign || node.unary == UnaryOp::kIsNan;
-    case Kind::kBinary:
-      return node.binary == BinaryOp::kFloorDiv || node.binary == BinaryOp::kFloorMod ||
-             node.binary == BinaryOp::kFmod || node.type == ScalarType::kBool;
-    default: return false;
-  }
-}
-
-bool HasCoarseForm(const Expr& expr) {
-  bool has = false;
-  Visit(expr, [&](const ExprNode& node) {
-    has |= node.kind == Kind::kUnary && (node.unary == UnaryOp::kExp || node.unary == UnaryOp::kReciprocal ||
-                                         node.unary == UnaryOp::kErf || node.unary == UnaryOp::kTanh);
-    has |= node.kind == Kind::kBinary && node.binary == BinaryOp::kDiv;
-  });
-  return has;
-}
-
-}  // namespace
-
-void DeviceExpr::BeCoarseWhereRounded(const std::vector<Expr>& exprs, const std::vector<DType>& types) {
-  coarse_ = std::ranges::all_of(types, [](DType type) { return IsFloat(type) && Bytes(type) <= 2; }) &&
-            std::ranges::none_of(exprs, [](const Expr& expr) {
-              bool jumps = false;
-              Visit(expr, [&](const ExprNode& node) {
-                jumps |= Jumps(node) && std::ranges::any_of(node.operands, HasCoarseForm);
-              });
-              return jumps;
-            });
-}
-
 std::string DeviceExpr::Branches(const ExprNode& select) {
   const std::string condition = Text(select.operands[0]);
   const std::string name = writer_.Fresh("t");
@@ -353,29 +317,6 @@ bool DeviceExpr::HasSumsToShare(const Expr& expr) {
     fit &= count <= static_cast<double>(kLongSum * kWarp);
   });
   return some && fit;
-}
-
-// Whether it is 1 + e^x in f32, of which the unit for inverses needs no help.
-bool DeviceExpr::IsAboveOne(const Expr& e) const {
-  const auto is_one = [](const Expr& x) { return x->kind == Kind::kConst && NumberOf(*x) == 1; };
-  const auto is_power = [](const Expr& x) { return x->kind == Kind::kUnary && x->unary == UnaryOp::kExp; };
-  if (writer_.wide() || e->kind != Kind::kBinary || e->binary != BinaryOp::kAdd) return false;
-  const Expr &a = e->operands[0], &b = e->operands[1];
-  return (is_one(a) && is_power(b)) || (is_one(b) && is_power(a));
-}
-
-// 1 + erf(x) and 1 + tanh(x), where they need not be exact; empty for other sums.
-std::string DeviceExpr::OnePlus(const ExprNode& sum) {
-  if (!coarse_ || writer_.wide()) return "";
-  for (const std::size_t one : {0, 1}) {
-    const Expr &number = sum.operands[one], &function = sum.operands[1 - one];
-    if (number->kind != Kind::kConst || NumberOf(*number) != 1 || function->kind != Kind::kUnary) continue;
-    const UnaryOp op = function->unary;
-    if (op != UnaryOp::kErf && op != UnaryOp::kTanh) continue;
-    return fmt::format("{}({})", writer_.Helper(op == UnaryOp::kErf ? "OnePlusErf" : "OnePlusTanh"),
-                       Text(function->operands[0]));
-  }
-  return "";
 }
 
 std::string DeviceExpr::Fold(const ExprNode& fold) {

@@ -66,4 +66,7 @@ class DeviceExpr {
   int fold_depth_ = 0;
 };
 
+// The text of 1 / divisor, if that is a number of which there is one; else empty.
+std::string InverseText(const DeviceWriter& out, const Expr& divisor);
+
 }  // namespace hone::dsl

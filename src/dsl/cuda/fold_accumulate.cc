@@ -99,6 +99,12 @@ std::vector<FoldWriter::Accumulator> FoldWriter::Accumulate(const DevicePass& pa
     }
     const std::string e = OpenElements();
     DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
+    if (!keeps_axes()) {
+      // Terms of 16-bit numbers whose sum is rounded to such, too.
+      std::vector<DType> types = kernel_.operand_types;
+      types.push_back(kernel_.target_type);
+      expr.BeCoarseWhereRounded(bodies, types);
+    }
     for (std::size_t i = 0; i < pass.items.size(); ++i) {
       const std::string value = expr.Text(bodies[i]);
       const std::string name = many ? fmt::format("{}[{}]", accumulators[i].name, e) : accumulators[i].name;

@@ -71,7 +71,9 @@ std::int64_t DefaultSplit(const Kernel& kernel) {
   const Extents extents = ExtentsOf(kernel);
   const std::int64_t units = extents.rows ? extents.kept : (extents.kept + 31) / 32;
   if (units >= 2 * Processors(kernel)) return 1;
-  const std::int64_t room = std::max<std::int64_t>(1, extents.reduced * (extents.rows ? 1 : 32) / kLeastChunk);
+  // A block has as many columns as there are side by side, up to 128.
+  const std::int64_t columns = extents.rows ? 1 : kernel.space.back().extent >= 128 ? 128 : 32;
+  const std::int64_t room = std::max<std::int64_t>(1, extents.reduced * columns / kLeastChunk);
   // A single row is read best in many short chunks: what is read at a time then lies close together in memory.
   if (extents.rows && units == 1)
     return std::min(std::clamp(extents.reduced / kChunk, 8 * Processors(kernel), kMostChunks), room);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "dsl/cuda/expr.h"
@@ -146,13 +145,7 @@ std::string MatmulText::Text(const Expr& expr, const std::vector<std::string>& p
   });
   if (accuracy == Accuracy::kCoarse) text.BeCoarseWhereRounded({expr}, {kernel_.target_type});
   // Of each of a tile's scores: a quotient takes ten instructions, and is half a unit nearer.
-  if (accuracy == Accuracy::kScore)
-    text.Reciprocals([&](const Expr& divisor) {
-      const auto number = ConstantNumber(divisor);
-      return number && std::isnormal(*number) && std::isnormal(static_cast<float>(1 / *number))
-                 ? out_.Number(1 / *number)
-                 : std::string();
-    });
+  if (accuracy == Accuracy::kScore) text.Reciprocals([&](const Expr& divisor) { return InverseText(out_, divisor); });
   return text.Text(expr);
 }
 

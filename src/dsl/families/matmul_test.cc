@@ -26,6 +26,7 @@ input long: f32[33, 601]
 input deep: f32[601, 70]
 output sums: f32[33, 70]
 output wide: f32[33, 70]
+output made: f32[37, 45]
 view wt = w: [50, 45] strides [1, 50]
 y = matmul(x, wt) -> it + b -> gelu(it)
 z = matmul(x, v) with {pack: none, micro: 6x16, tile: 12x32x16}
@@ -35,6 +36,7 @@ batched = matmul(q, p * 2) with {micro: 8x24, tile: 16x24x8}
 parts = matmul(relu(x), wt) with {tile: 16x48x12, micro: 8x48, prepack: no, threads: 2} -> it + b
 sums = matmul(long, deep) with {micro: 14x32, tile: 28x64x604}
 wide = matmul(long, deep) with {micro: 20x16, tile: 20x80x304} -> it * 2
+made = matmul(exp(min(x, 0)) * x, wt) with {path: tile}
 )"),
                        2, random);
 }

@@ -63,12 +63,13 @@ class Beginner {
   }
 
  private:
-  // Whether products with numbers of few bits may be a kernel: on a processor its nests would be none.
+  // Whether products with numbers of few bits may be a kernel: on a processor those of reals of 8 bits, whose blocks
+  // have scales; its nests would be none.
   bool HasWeights() const {
-    const auto& buffers = graph_.buffers();
-    return machine_.kind == DeviceKind::kCuda && std::any_of(buffers.begin(), buffers.end(), [](const auto& buffer) {
-             return IsStoredInFewBits(buffer.dtype);
-           });
+    const bool device = machine_.kind == DeviceKind::kCuda;
+    return std::ranges::any_of(graph_.buffers(), [&](const auto& buffer) {
+      return device ? IsStoredInFewBits(buffer.dtype) : IsFloat(buffer.dtype) && Bytes(buffer.dtype) == 1;
+    });
   }
 
   // Numbers of few bits go into a product where its kernel reads them as they lie: another would make each again for

@@ -6,6 +6,7 @@
 #include "dsl/family.h"
 #include "dsl/kernel.h"
 #include "dsl/way.h"
+#include "propose/expert/beginnings.h"
 #include "propose/expert/testing/written.h"
 #include "target/shipped_model.h"
 
@@ -168,6 +169,24 @@ TEST(ScalesTest, AScaleForRowsOrColumnsOfBlocksIsTheirs) {
   const std::string behind = ProgramOfBlocks({.weight_scales = "[512, 1]", .w_view = "[512, 1024]"});
   EXPECT_NE(behind.find("by {block: 1x512x128}"), std::string::npos) << behind;
   EXPECT_NE(behind.find("-> it * sw"), std::string::npos) << behind;
+}
+
+TEST(ScalesTest, ProcessorsHaveAKernelForAllOfThem) {
+  const auto programs = [](const Blocks& blocks) {
+    const auto problem = ParseProblem(TextOfBlocks(blocks), "test");
+    std::string texts;
+    for (const Beginning& one : BeginningsIn(*Graph::Create(*problem), DeviceModel{})) texts += dsl::Print(one.program);
+    return texts;
+  };
+  for (const bool quantized : {false, true}) {
+    for (const bool scaled_mm : {false, true}) {
+      const std::string texts = programs({.quantized = quantized, .scaled_mm = scaled_mm});
+      EXPECT_NE(texts.find("by {block: 1x128x128}"), std::string::npos) << texts;
+    }
+  }
+  // Of each column, too.
+  const std::string columns = programs({.weight_scales = "[512, 8, 1]", .w_view = "[512, 8, 128]"});
+  EXPECT_NE(columns.find("by {block: 1x1x128}"), std::string::npos) << columns;
 }
 
 TEST(ScalesTest, TheLastBlockMayBeSmaller) {

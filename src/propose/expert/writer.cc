@@ -205,7 +205,7 @@ class ProgramWriter {
       return patches && WriteUnaimed(patches->copy) && TryKinds({Form::kMerged}, patches->product);
     }
     if (statement && statement->family == "matmul_reduce" && IsFasterInPairs(piece)) statement.reset();
-    if (statement && statement->family == "matmul") InTf32(*statement, piece);
+    if (statement && statement->family == "matmul" && piece.fold) InTf32(*statement, piece);
     if (statement && (statement->family == "matmul" || statement->family == "scaled_matmul"))
       WithWholeSums(*statement, piece);
     if (statement && statement->also.size() != piece.also.size()) statement.reset();  // one that makes less
@@ -281,13 +281,12 @@ class ProgramWriter {
   // Has a product made in TF32 where that is wanted, allowed and possible.
   void InTf32(Statement& statement, const Piece& piece) {
     if (products_ != Products::kTf32 || device_.kind != DeviceKind::kCuda || !device_.libraries.cublas_lt) return;
-    const Graph& graph = memory_.graph();
-    const Precision contract = graph.problem().contract;
-    const bool allowed =
-        contract == Precision::kTf32 || (contract == Precision::kTorch && piece.fold && piece.fold->torch_in_tf32);
-    if (!allowed || graph.buffers()[static_cast<std::size_t>(piece.buffer)].dtype != DType::kF32) return;
+    const Precision contract = memory_.graph().problem().contract;
+    const bool allowed = contract == Precision::kTf32 || (contract == Precision::kTorch && piece.fold->torch_in_tf32);
     const auto is_f32 = [&](const FlatLoad& load) { return memory_.KeptAs(memory_.Root(load.buffer)) == DType::kF32; };
-    if (!piece.fold || !std::ranges::all_of(memory_.Loads(piece.fold->body), is_f32)) return;
+    if (!allowed || memory_.graph().buffers()[static_cast<std::size_t>(piece.buffer)].dtype != DType::kF32 ||
+        !std::ranges::all_of(memory_.Loads(piece.fold->body), is_f32))
+      return;
     Statement changed = statement;
     changed.settings["precision"] = {std::string(kInTf32)};
     if (TypesOf({Aim(changed, piece.buffer)})) statement = std::move(changed);

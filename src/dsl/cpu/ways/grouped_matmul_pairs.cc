@@ -7,8 +7,7 @@
 namespace hone::dsl::cpu_way_grouped_matmul_pairs {
 namespace {
 
-// Half of what numbers take.
-std::optional<double> Cost(const Kernel&) { return 1.2; }
+std::optional<double> Cost(const Kernel& kernel) { return PairsCost(kernel); }
 
 constexpr Knob kKnobs[] = {kMatmulThreadsKnob, kVectorKnob, kPairsMicroKnob, kTileKnob, kPrepackKnob};
 
@@ -17,7 +16,8 @@ constexpr Knob kKnobs[] = {kMatmulThreadsKnob, kVectorKnob, kPairsMicroKnob, kTi
 HONE_ROW(Way){
     .family = "grouped_matmul",
     .name = "pairs",
-    .doc = "of bf16, packed and register-blocked, by the processor's products of pairs (AVX512_BF16)",
+    .doc =
+        "of bf16 and reals of 8 bits, packed and register-blocked, by the processor's products of pairs (AVX512_BF16)",
     .why_not = WhyNoPairs,
     .cost = Cost,
     .knobs = kKnobs,

@@ -17,6 +17,7 @@ HONE_ROW(Way){
     .family = "grouped_matmul",
     .name = "tile",
     .doc = "packed and register-blocked",
+    .why_not = WhyNoBlocksOfProducts,
     .cost = Cost,
     .knobs = kKnobs,
     .emit_cpu = EmitMatmulTile,

@@ -8,10 +8,9 @@
 namespace hone::dsl::cpu_way_matmul_pairs {
 namespace {
 
-// Half of what numbers take, where packing is not what matters.
 std::optional<double> Cost(const Kernel& kernel) {
   const MatmulShape shape(kernel);
-  return shape.m.extent <= kFewRows ? 2.5 : 1.2;
+  return shape.m.extent <= kFewRows ? 2.5 : PairsCost(kernel);
 }
 
 constexpr Knob kKnobs[] = {
@@ -23,7 +22,8 @@ constexpr Knob kKnobs[] = {
 HONE_ROW(Way){
     .family = "matmul",
     .name = "pairs",
-    .doc = "of bf16, packed and register-blocked, by the processor's products of pairs (AVX512_BF16)",
+    .doc =
+        "of bf16 and reals of 8 bits, packed and register-blocked, by the processor's products of pairs (AVX512_BF16)",
     .why_not = WhyNoPairs,
     .cost = Cost,
     .knobs = kKnobs,

@@ -34,6 +34,10 @@ output batched: f32[2, 3, 20, 33]
 output sums: f32[33, 70]
 output parts: bf16[33, 70]
 output shifted: f32[30, 70]
+input eight: f8e4m3[29, 51]
+param five: f8e5m2[45, 50]
+output mixed: f32[29, 64]
+output eights: f32[37, 45]
 view wt = w: [50, 45] strides [1, 50]
 view from = long: [30, 1000] strides [1202, 1] offset 3
 view rows = deep: [1000, 70] strides [70, 1]
@@ -43,6 +47,9 @@ batched = matmul(q, p) with {path: pairs, micro: 8x16, tile: 16x32x8}
 sums = matmul(long, deep) with {path: pairs, micro: 14x32, tile: 28x64x1204}
 parts = matmul(long, deep) with {path: pairs, micro: 20x16, tile: 20x80x304, prepack: no} -> it * 2
 shifted = matmul(from, rows) with {path: pairs}
+view turned = five: [50, 45] strides [1, 50]
+mixed = matmul(eight, v) with {path: pairs, micro: 8x32}
+eights = matmul(x, turned) with {path: pairs}
 )",
                                           WithPairs()),
                        2, random, 5e-5);
@@ -61,10 +68,16 @@ TEST(MatmulPairsTest, ItIsTheDefaultOfBf16WhereTheProcessorHasIt) {
   DeviceModel without = WithPairs();
   without.bf16_pairs = false;
   EXPECT_EQ(way("bf16", "", WithPairs()), "pairs");
+  DeviceModel slow = WithPairs();
+  slow.ceilings.fma_flops_f32 = 2e11;
+  slow.ceilings.matmul_flops["bf16"] = 1e11;
   EXPECT_EQ(way("bf16", "", without), "tile");
+  EXPECT_EQ(way("bf16", "", slow), "tile") << "as its calibration says";
   EXPECT_EQ(way("f32", "", WithPairs()), "tile");
   EXPECT_EQ(way("bf16", "with {path: pairs}", without), "'path' pairs: a processor has no products of bf16; try tile");
-  EXPECT_EQ(way("f16", "with {path: pairs}", WithPairs()), "'path' pairs: both operands have to be of bf16; try tile");
+  EXPECT_EQ(way("f8e4m3", "", WithPairs()), "pairs");
+  EXPECT_EQ(way("f16", "with {path: pairs}", WithPairs()),
+            "'path' pairs: both operands have to be of bf16, or of reals of 8 bits, which are such; try tile");
   EXPECT_EQ(way("bf16", "with {path: pairs, micro: 8x24}", WithPairs()),
             "'micro' 8x24: the second must be a multiple of 16; try 14x32");
 }

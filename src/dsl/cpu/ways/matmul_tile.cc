@@ -77,6 +77,7 @@ HONE_ROW(Way){
     .family = "matmul",
     .name = "tile",
     .doc = "packed and register-blocked",
+    .why_not = WhyNoBlocksOfProducts,
     .cost = Cost,
     .knobs = kKnobs,
     .emit_cpu = EmitMatmulTile,
