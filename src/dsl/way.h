@@ -38,6 +38,7 @@ struct Way {
   double (*bytes_beside)(const KernelProgram& program, const Kernel& kernel) = nullptr;
   // The inputs that it copies into an order of its own before, each by a launch, if they are no parameters. Null: none.
   std::vector<std::size_t> (*packs)(const Kernel& kernel) = nullptr;
+  double least_us = 0;  // that a launch takes at least, if that is more than any does (propose/expert/cost.cc)
   // Whether its chain may rotate pairs of columns (RotatedValue): other ways are not asked for such.
   bool rotates = false;
   std::span<const Knob> knobs = {};  // in this order: a default may depend on those before it

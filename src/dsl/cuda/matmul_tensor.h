@@ -54,6 +54,10 @@ namespace hone::dsl {
 // The attribute of a product whose B is pixels, which the copy engine finds tile by tile (conv_product.h).
 inline constexpr std::string_view kWalksB = "walks_b";
 
+// Way::least_us of products in tiles: 1 % of 700 launches of networks took less than 3.8 us
+// (docs/measured/cuda_layers.md).
+inline constexpr double kTensorLeastUs = 3.5;
+
 inline constexpr Instructions kTensorNeeds = {.tensor_maps = true, .wgmma = true};
 
 // Whether operands are packed with scales of their own, and their sums promoted.

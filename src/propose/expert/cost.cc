@@ -59,7 +59,8 @@ double PackedBytes(const dsl::KernelProgram& program, const dsl::Kernel& kernel)
 // What its launches take at least.
 double LeastOf(const dsl::KernelProgram& program, const dsl::Kernel& kernel, const DeviceModel& machine) {
   if (machine.kind != DeviceKind::kCuda) return 0;
-  return kLeastOnDevice * static_cast<double>(1 + PackedOperands(program, kernel).size());
+  const double own = std::max(kLeastOnDevice, kernel.way != nullptr ? kernel.way->least_us : 0);
+  return own + kLeastOnDevice * static_cast<double>(PackedOperands(program, kernel).size());
 }
 
 // What folds read of rows that data choose, each time anew, of what no cache holds.

@@ -8,6 +8,7 @@
 #include "dsl/cuda/channels_last.h"
 #include "dsl/cuda/convolution_library.h"
 #include "dsl/cuda/library.h"
+#include "dsl/cuda/matmul_tensor.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/convolution.h"
 #include "dsl/way.h"
@@ -136,6 +137,7 @@ HONE_ROW(Way){
     .cost = Cost,
     .multiplies = true,
     .bytes_beside = BytesBeside,
+    .least_us = kTensorLeastUs,
     .knobs = kKnobs,
     .emit_cuda = Emit,
 };

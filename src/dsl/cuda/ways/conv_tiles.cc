@@ -163,6 +163,7 @@ HONE_ROW(Way){
     .multiplies = true,
     .reads_channels_last = true,
     .bytes_beside = BytesBeside,
+    .least_us = kTensorLeastUs,
     .knobs = kKnobs,
     .emit_cuda = Emit,
 };

@@ -24,6 +24,7 @@ HONE_ROW(Way){
     .why_not = WhyNot,
     .cost = Cost,
     .packs = TensorPacks,
+    .least_us = kTensorLeastUs,
     .rotates = true,
     .knobs = kKnobs,
     .emit_cuda = EmitTensorWay,

@@ -32,6 +32,7 @@ HONE_ROW(Way){
     .doc = "cuBLASLt in the operands' own precision",
     .why_not = WhyNoLibraryMultiplies,
     .cost = Cost,
+    .least_us = kTensorLeastUs,
     .knobs = kKnobs,
     .emit_cuda = Emit,
 };

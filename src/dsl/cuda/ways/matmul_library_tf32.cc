@@ -1,4 +1,5 @@
 #include "dsl/cuda/matmul_library.h"
+#include "dsl/cuda/matmul_tensor.h"
 #include "dsl/way.h"
 
 namespace hone::dsl::cuda_way_matmul_library_tf32 {
@@ -21,6 +22,7 @@ HONE_ROW(Way){
     .doc = "cuBLASLt in TF32",
     .why_not = WhyNoLibraryMultiplies,
     .cost = Cost,
+    .least_us = kTensorLeastUs,
     .knobs = kKnobs,
     .emit_cuda = Emit,
 };
