@@ -212,8 +212,9 @@ class Splitter {
     for (const Knob& knob : KnobsOf(kernel)) {
       const auto setting = kernel.settings.find(std::string(knob.name));
       if (setting == kernel.settings.end()) continue;
-      const bool is_default =
-          knob.values && kernel.space.size() == before.space.size() && knob.values(before).front() == setting->second;
+      const auto values =
+          knob.values && kernel.space.size() == before.space.size() ? knob.values(before) : std::vector<Setting>();
+      const bool is_default = !values.empty() && values.front() == setting->second;
       if (is_default || (knob.check && knob.check(kernel, setting->second))) kernel.settings.erase(setting);
     }
     FillSettings(kernel);

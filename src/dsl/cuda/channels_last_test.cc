@@ -100,6 +100,16 @@ TEST(ChannelsLastTest, BetweenConvolutionsNothingIsCopied) {
 }
 
 // Rows that go through channels and pixels together cannot be walked the other way: such a value is written as before.
+// Of 16 bits there is one precision, and no value to begin with: what is set stays.
+TEST(ChannelsLastTest, AReadersPrecisionMayBeSetThatHasNoValues) {
+  const std::string set = " by {padding: 1} with {path: tiles, precision: tf32, layout: channels_last}";
+  const Plan plan = PlanOf(
+      "program p\ninput x: bf16[2, 64, 9, 11]\nparam w: bf16[64, 64, 3, 3]\nparam v: bf16[64, 64, 3, 3]\n"
+      "output z: bf16[2, 64, 9, 11]\ny: bf16 = conv(x, w)" +
+      set + "\nz = conv(y, v)" + set);
+  EXPECT_EQ(Words(plan.steps), "turn products products");
+}
+
 TEST(ChannelsLastTest, WhoReadsAcrossPlanesReadsAPlainCopy) {
   const Plan plan = PlanOf(
       "program p\ninput x: f32[2, 8, 9, 11]\nparam w: f32[8, 8, 3, 3]\noutput y: f32[2, 792]\n"
