@@ -172,7 +172,8 @@ std::string TextAt(DeviceWriter& out, const Kernel& kernel, const Expr& expr, co
     return LoadedText(out, kernel.operands[operand].buffer, element);
   });
   for (std::size_t d = 0; d < places.size(); ++d) text.Call(kernel.space[d], places[d]);
-  if (exact == Exact::kNo) text.BeCoarse();
+  if (exact == Exact::kNo)
+    text.BeCoarseWhereRounded({expr}, {kernel.operand_types[AttentionPartsOf(kernel, 0)[0].operand]});
   return text.Text(expr);
 }
 

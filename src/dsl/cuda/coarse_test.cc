@@ -40,6 +40,16 @@ TEST_F(CoarseTest, SeveralResultsDoWhereAllOfThemAreRounded) {
   EXPECT_EQ(text("f32").find("Exp2Unit("), std::string::npos);
 }
 
+// The units for quotients and inverses give 0 of what is beyond 2^126.
+TEST_F(CoarseTest, WhatIsLargeIsDividedAsOtherNumbers) {
+  const auto text = [&](std::string_view value) { return BuiltOf(MapOf("bf16", value)).plan.sources[0].text; };
+  EXPECT_NE(text("x / (1 + abs(x))").find("Quotient("), std::string::npos);
+  EXPECT_NE(text("exp(x) / (1 + exp(x))").find("Quotient("), std::string::npos);
+  EXPECT_NE(text("x / (1 + exp(-x))").find("InverseUnit("), std::string::npos);
+  const std::string by_number = text("x / 1e38");
+  EXPECT_NE(by_number.find(" / 1e+38f"), std::string::npos) << by_number;
+}
+
 TEST_F(CoarseTest, NumbersAreMultipliedBehindAsTheirInverse) {
   const std::string text = BuiltOf(MapOf("bf16", "x * min(x + 3, 6) / 6")).plan.sources[0].text;
   EXPECT_NE(text.find(" * 0.16666667f"), std::string::npos) << text;
@@ -50,10 +60,28 @@ TEST_F(CoarseTest, WhatIsRoundedToAWholeNumberOrComparedIsExact) {
   for (const std::string_view value :
        {"floor(x / 3)", "round(x / 0.1) * 0.1", "select(sigmoid(x) > 0.5, x, 0)", "real(int(exp(x)))", "sign(x / 7)"}) {
     const std::string text = BuiltOf(MapOf("bf16", value)).plan.sources[0].text;
-    EXPECT_EQ(text.find("__fdividef("), std::string::npos) << text;
-    EXPECT_EQ(text.find("Unit("), std::string::npos) << text;
+    EXPECT_EQ(text.find("Quotient("), std::string::npos) << text;
+    EXPECT_EQ(text.find("Exp2Unit("), std::string::npos) << text;
+    EXPECT_EQ(text.find("InverseUnit("), std::string::npos) << text;
   }
-  const std::string either = BuiltOf(MapOf("bf16", "select(x > 0, x, exp(x) - 1)")).plan.sources[0].text;
+  // What magnifies, but of a quotient by a number, and folds whose results are told apart.
+  for (const std::string_view value : {"sqrt(1 - x / (x + 2))", "1 - exp(x)", "cos(exp(x))", "log(sigmoid(x))"}) {
+    const std::string text = BuiltOf(MapOf("bf16", value)).plan.sources[0].text;
+    EXPECT_EQ(text.find("Quotient("), std::string::npos) << text;
+    EXPECT_EQ(text.find("Exp2Unit("), std::string::npos) << text;
+    EXPECT_EQ(text.find("InverseUnit("), std::string::npos) << text;
+  }
+  for (const std::string_view fold : {"max (x / 49) over [1] -> floor(it)", "argmax (x / (x + 3)) over [1] -> real(it)",
+                                      "sum (exp(x)) over [1] -> select(it > 0.5, 1, it)"}) {
+    const std::string text =
+        BuiltOf(fmt::format("input x: bf16[64, 256]\noutput y: bf16[64]\ny: bf16 = reduce {}", fold))
+            .plan.sources[0]
+            .text;
+    EXPECT_EQ(text.find("0.020408163f"), std::string::npos) << text;
+    EXPECT_EQ(text.find("Quotient("), std::string::npos) << text;
+    EXPECT_EQ(text.find("Exp2Unit("), std::string::npos) << text;
+  }
+  const std::string either = BuiltOf(MapOf("bf16", "select(x > 0, x, exp(x) * 2)")).plan.sources[0].text;
   EXPECT_NE(either.find("Exp2Unit("), std::string::npos) << either;
 }
 

@@ -237,6 +237,14 @@ __device__ float InverseUnit(float x) {
   return inverse;
 }
 )"},
+    {"Quotient",
+     {},
+     R"(// a / b within two units in the last place, also where the unit for quotients gives 0: of divisors beyond 2^126.
+__device__ float Quotient(float a, float b) {
+  const float by = fabsf(b) > 0x1p126f ? 0.25f : 1.0f;
+  return __fdividef(a * by, b * by);
+}
+)"},
     {"OnePlusErf",
      {"Exp2Unit"},
      R"(// 1 + erf(x), for what is rounded to 16 bits: erfc(|x|) as a power of two whose exponent is a polynomial. Within 6e-5

@@ -220,13 +220,12 @@ std::string DeviceExpr::Compose(const Expr& expr) {
         case UnaryOp::kReciprocal:
           if (coarse_ && IsAboveOne(expr->operands[0]))
             return fmt::format("{}({})", writer_.Helper("InverseUnit"), text(0));
-          if (coarse_ && !writer_.wide()) return fmt::format("__fdividef({}, {})", writer_.Number(1), text(0));
+          if (coarse_) return fmt::format("{}({}, {})", writer_.Helper("Quotient"), writer_.Number(1), text(0));
           return fmt::format("{} / {}", writer_.Number(1), Atom(text(0)));
         case UnaryOp::kRsqrt:
           return takes_time_ ? fmt::format("{} / {}", writer_.Number(1), math("sqrt")) : math("rsqrt");
         case UnaryOp::kExp:
-          if (coarse_ && !writer_.wide())
-            return fmt::format("{}(1.44269504f * {})", writer_.Helper("Exp2Unit"), Atom(text(0)));
+          if (coarse_) return fmt::format("{}(1.44269504f * {})", writer_.Helper("Exp2Unit"), Atom(text(0)));
           return math("exp");
         case UnaryOp::kRound: return math("rint");
         case UnaryOp::kSign:
@@ -250,14 +249,7 @@ std::string DeviceExpr::Compose(const Expr& expr) {
         case BinaryOp::kDiv:
           if (const std::string known = real && reciprocal_ ? reciprocal_(expr->operands[1]) : ""; !known.empty())
             return fmt::format("{} * {}", Atom(text(0)), known);
-          if (coarse_ && real && IsAboveOne(expr->operands[1])) {
-            const std::string a = text(0);
-            return fmt::format("{} * {}({})", Atom(a), writer_.Helper("InverseUnit"), text(1));
-          }
-          if (coarse_ && real && !writer_.wide()) {
-            const std::string inverse = InverseText(writer_, expr->operands[1]);
-            return inverse.empty() ? call("__fdividef") : fmt::format("{} * {}", Atom(text(0)), inverse);
-          }
+          if (coarse_ && real) return CoarseQuotient(*expr);
           return infix("/");
         case BinaryOp::kFloorDiv:
           return real ? fmt::format("floor{}({})", writer_.wide() ? "" : "f", infix("/")) : helper("FloorDiv");

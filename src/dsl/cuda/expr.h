@@ -24,10 +24,9 @@ class DeviceExpr {
   // far off as the device's own.
   void TakeTime() { takes_time_ = true; }
   // What is rounded to 16 bits gains nothing from more than the units for such functions give: exponentials and
-  // quotients within 2^-20, 1 + tanh(x) too, 1 + erf(x) within 3e-7.
-  void BeCoarse() { coarse_ = true; }
-  // Is so where each of `exprs` is kept as its type, of 16 bits at most, and nothing that jumps hangs on such a
-  // function: a quotient that is rounded to a whole number, or compared, is exact.
+  // quotients within 2^-20, 1 + tanh(x) too, 1 + erf(x) within 3e-7. So it is from here on where each of `exprs` is
+  // kept as its type, of 16 bits at most, and nothing that jumps or magnifies hangs on such a function: a quotient that
+  // is rounded to a whole number, or compared, is exact.
   void BeCoarseWhereRounded(const std::vector<Expr>& exprs, const std::vector<DType>& types);
   // Gives the name of 1 / divisor where somebody has computed that once and for all, or "".
   void Reciprocals(std::function<std::string(const Expr& divisor)> known) { reciprocal_ = std::move(known); }
@@ -53,6 +52,7 @@ class DeviceExpr {
   std::string Fold(const ExprNode& fold);
   std::string Branches(const ExprNode& select);
   std::string OnePlus(const ExprNode& sum);
+  std::string CoarseQuotient(const ExprNode& quotient);
   bool IsAboveOne(const Expr& e) const;
   DeviceWriter& writer_;
   LoadText load_;
@@ -66,6 +66,8 @@ class DeviceExpr {
   int fold_depth_ = 0;
 };
 
+// Whether an expression rounds to whole numbers, compares, or is otherwise far off where what it is of is a little.
+bool TellsApart(const Expr& expr);
 // The text of 1 / divisor, if that is a number of which there is one; else empty.
 std::string InverseText(const DeviceWriter& out, const Expr& divisor);
 

@@ -99,8 +99,11 @@ std::vector<FoldWriter::Accumulator> FoldWriter::Accumulate(const DevicePass& pa
     }
     const std::string e = OpenElements();
     DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
-    if (!keeps_axes()) {
-      // Terms of 16-bit numbers whose sum is rounded to such, too.
+    // Terms of 16-bit numbers whose sum is rounded to such, too, unless it tells them apart.
+    const bool tells = TellsApart(kernel_.epilogue) || std::ranges::any_of(pass.items, [](const FoldPass::Item& item) {
+                         return IsArg(item.fold) || TellsApart(item.finish);
+                       });
+    if (!keeps_axes() && !tells) {
       std::vector<DType> types = kernel_.operand_types;
       types.push_back(kernel_.target_type);
       expr.BeCoarseWhereRounded(bodies, types);

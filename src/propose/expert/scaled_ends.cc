@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,7 +57,7 @@ class EndScaler {
       const bool once = IsOnce(statement);
       if (ends && halves) {
         for (TermPtr& link : statement.epilogue) link = Scaled(link, statement.target, statements);
-      } else if (statement.family == "map" && halves && !once) {
+      } else if (statement.family == "map" && halves && !once && statement.also.empty()) {
         for (TermPtr& element : statement.operands) element = Scaled(element, statement.target, statements);
       }
       if (once) Know(statement);
@@ -116,15 +118,22 @@ class EndScaler {
   // The term with the first such part of it as two numbers, which statements before make.
   TermPtr Scaled(const TermPtr& term, const std::string& target, std::vector<Statement>& before) {
     const ScaledIt of = Of(term);
-    if (of.scale && of.shift && static_cast<int>(of.read.size()) >= kFewest && OfOneShape(of.read)) {
+    if (of.scale && of.shift && !IsNumber(of.it) && static_cast<int>(of.read.size()) >= kFewest &&
+        OfOneShape(of.read)) {
       const std::string scale = Made(target + "_scale", of.scale, before);
       const std::string shift = Made(target + "_shift", of.shift, before);
       return dsl::Call("+", {dsl::Call("*", {Scaled(of.it, target, before), dsl::Name(scale)}), dsl::Name(shift)});
     }
-    if (term->kind != Term::Kind::kCall) return term;
+    if (term->kind != Term::Kind::kCall || RoundsToWholes(term->name)) return term;
     Term changed = *term;
     for (TermPtr& argument : changed.arguments) argument = Scaled(argument, target, before);
     return std::make_shared<const Term>(std::move(changed));
+  }
+  // What rounds to whole numbers, of which a little more or less is something else.
+  static bool RoundsToWholes(const std::string& function) {
+    constexpr std::string_view kSuch[] = {"floor", "ceil", "trunc",    "round", "sign",
+                                          "int",   "bool", "floordiv", "mod",   "fmod"};
+    return std::ranges::find(kSuch, function) != std::end(kSuch);
   }
   bool OfOneShape(const std::vector<std::string>& names) const {
     return std::ranges::all_of(names, [&](const auto& name) {

@@ -51,6 +51,10 @@ TEST(ScaledEndsTest, MapsOfWhatIsNoParameterAreScaledToo) {
             "z: bf16 = map(r * sigmoid(r) * z_scale + z_shift) -> relu(it)\n");
   EXPECT_EQ(WithScaledEnds("z: bf16 = matmul(x, w) -> (it * r - m) * g + b\n"),
             "z_scale = map(g)\nz_shift = map(-m * g + b)\nz: bf16 = matmul(x, w) -> it * r * z_scale + z_shift\n");
+  for (const std::string stays :
+       {"z: bf16 = map(round((r - m) * v * g + b))\n", "z: bf16 = map((r - m) * v * g + b)\n  also y: f32 = it * 2\n",
+        "z: bf16 = map(r + ((m - v) * g + b))\n"})
+    EXPECT_EQ(WithScaledEnds(stays), stays);
   const std::string once = "s: bf16 = map((g - m) * v * g + b)\nz: bf16 = map(r + s)\n";
   EXPECT_EQ(WithScaledEnds(once), once);
 }
