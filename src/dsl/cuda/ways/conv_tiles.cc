@@ -76,7 +76,8 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 // convolutions, by 1.3 to 23 times (docs/measured/cuda_convolutions.md). It is before them where a tile's rows or
 // stages are zeros more than numbers: 8 channels to 32 (4.18 ms, cuDNN's 2.81), rows of 3 places of 3 channels of f32
 // (2.07 ms, cuDNN's 1.85), 16 channels without an end (3.63 ms, cuDNN's 3.29); and where a result is small and has no
-// end (1.6 MB: 33.8 us, cuDNN's 28.7).
+// end (1.6 MB: 33.8 us, cuDNN's 28.7). Of halves rows of 3 places of 3 channels are tiles: cuDNN takes 37 us for 16
+// images of 224 x 224, and 16 for the copies before and behind, where 7 of 7 for 64 images take 87 (cuda_layers.md).
 constexpr std::int64_t kSomeChannels = 16, kFewMade = 32, kSomeMade = 64, kSmallResult = 4 << 20;  // bytes
 std::optional<double> Cost(const Kernel& kernel) {
   Convolution shape(kernel);
@@ -88,9 +89,11 @@ std::optional<double> Cost(const Kernel& kernel) {
   if (shape.transposed) return 1.9;
   const bool rows = RowsAreSideBySide(kernel);
   const std::int64_t beside = WaysThroughWindow(kernel)[0] == kWhole ? shape.Taps() : rows ? shape.dims[2].window : 1;
-  const std::int64_t channels = shape.channels * (rows ? 1 : beside);  // of a pixel, or of its window
+  // Of a pixel, or of its window or a row of that.
+  const std::int64_t channels = shape.channels * (rows && IsOfFloats(kernel) ? 1 : beside);
+  const std::int64_t some = rows && !IsOfFloats(kernel) ? kSomeChannels / 2 : kSomeChannels;
   const bool few =
-      shape.made < kFewMade || (channels < kSomeChannels && shape.made < kSomeMade) ||
+      shape.made < kFewMade || (channels < some && shape.made < kSomeMade) ||
       (IsOfFloats(kernel) && (rows ? shape.channels * beside < kSomeChannels : plain && channels <= kSomeChannels));
   return few ? 2.6 : plain && bytes < kSmallResult ? 2.2 : 1.9;
 }
