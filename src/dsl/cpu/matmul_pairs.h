@@ -4,11 +4,15 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dsl/cpu/matmul_blocks.h"
 
 namespace hone::dsl {
+
+inline constexpr std::string_view kPairsDoc =
+    "of bf16 and reals of 8 bits, packed and register-blocked, by the processor's products of pairs (AVX512_BF16)";
 
 // Why A and B cannot be multiplied so.
 std::optional<std::string> WhyNoPairs(const Kernel& kernel);

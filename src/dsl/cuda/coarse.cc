@@ -99,11 +99,11 @@ std::string DeviceExpr::CoarseQuotient(const ExprNode& quotient) {
   return fmt::format("{}({}, {})", writer_.Helper("Quotient"), over, by);
 }
 
-// Whether it is 1 + e^x in f32, of which the unit for inverses needs no help.
-bool DeviceExpr::IsAboveOne(const Expr& e) const {
+// Whether it is 1 + e^x, of which the unit for inverses needs no help.
+bool DeviceExpr::IsAboveOne(const Expr& e) {
   const auto is_one = [](const Expr& x) { return x->kind == Kind::kConst && NumberOf(*x) == 1; };
   const auto is_power = [](const Expr& x) { return x->kind == Kind::kUnary && x->unary == UnaryOp::kExp; };
-  if (writer_.wide() || e->kind != Kind::kBinary || e->binary != BinaryOp::kAdd) return false;
+  if (e->kind != Kind::kBinary || e->binary != BinaryOp::kAdd) return false;
   const Expr &a = e->operands[0], &b = e->operands[1];
   return (is_one(a) && is_power(b)) || (is_one(b) && is_power(a));
 }

@@ -53,7 +53,7 @@ class DeviceExpr {
   std::string Branches(const ExprNode& select);
   std::string OnePlus(const ExprNode& sum);
   std::string CoarseQuotient(const ExprNode& quotient);
-  bool IsAboveOne(const Expr& e) const;
+  static bool IsAboveOne(const Expr& e);
   DeviceWriter& writer_;
   LoadText load_;
   std::function<std::string(const Expr&)> reciprocal_;

@@ -755,10 +755,6 @@ bool AllLie(const Kernel& kernel, TensorPrecision precision, const Is& is) {
 }
 }  // namespace
 
-bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision) {
-  return AllLie(kernel, precision, [](OperandLayout lies) { return lies != OperandLayout::kElsewise; });
-}
-
 std::vector<std::size_t> PackedInputs(const Kernel& kernel, TensorPrecision precision) {
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
   std::vector<std::size_t> packed;
@@ -767,6 +763,10 @@ std::vector<std::size_t> PackedInputs(const Kernel& kernel, TensorPrecision prec
       packed.push_back(i);
   }
   return packed;
+}
+
+bool MultipliesInPlace(const Kernel& kernel, TensorPrecision precision) {
+  return PackedInputs(kernel, precision).empty();
 }
 
 bool LieAlongK(const Kernel& kernel, TensorPrecision precision) {

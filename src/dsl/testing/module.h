@@ -37,6 +37,15 @@ inline const std::vector<std::string>& ModuleFlags() {
   return flags;
 }
 
+// A processor that multiplies pairs of bf16.
+inline DeviceModel WithPairs() {
+  DeviceModel device;
+  device.processor = "a processor";
+  device.vector_bytes = 64;
+  device.bf16_pairs = true;
+  return device;
+}
+
 inline KernelProgram MustCheck(const std::string& text, const DeviceModel& device = {}) {
   auto parsed = Parse(text);
   if (auto* complaint = std::get_if<Complaint>(&parsed)) {

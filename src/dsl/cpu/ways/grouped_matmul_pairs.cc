@@ -16,8 +16,7 @@ constexpr Knob kKnobs[] = {kMatmulThreadsKnob, kVectorKnob, kPairsMicroKnob, kTi
 HONE_ROW(Way){
     .family = "grouped_matmul",
     .name = "pairs",
-    .doc =
-        "of bf16 and reals of 8 bits, packed and register-blocked, by the processor's products of pairs (AVX512_BF16)",
+    .doc = kPairsDoc,
     .why_not = WhyNoPairs,
     .cost = Cost,
     .knobs = kKnobs,

@@ -5,14 +5,6 @@
 namespace hone::dsl {
 namespace {
 
-DeviceModel WithPairs() {
-  DeviceModel device;
-  device.processor = "a processor";
-  device.vector_bytes = 64;
-  device.bf16_pairs = true;
-  return device;
-}
-
 // Depths that are odd, beyond a register's sums and in parts; operands that lie as the products read them, turned, at
 // odd places, and in batches.
 TEST(MatmulPairsTest, ItGivesTheInterpretersValues) {
@@ -51,7 +43,7 @@ view turned = five: [50, 45] strides [1, 50]
 mixed = matmul(eight, v) with {path: pairs, micro: 8x32}
 eights = matmul(x, turned) with {path: pairs}
 )",
-                                          WithPairs()),
+                                          testing::WithPairs()),
                        2, random, 5e-5);
 }
 
@@ -65,20 +57,20 @@ TEST(MatmulPairsTest, ItIsTheDefaultOfBf16WhereTheProcessorHasIt) {
     if (const auto* said = std::get_if<Complaint>(&checked)) return said->message;
     return WordSetting(std::get<KernelProgram>(checked).kernels[0], "path");
   };
-  DeviceModel without = WithPairs();
+  DeviceModel without = testing::WithPairs();
   without.bf16_pairs = false;
-  EXPECT_EQ(way("bf16", "", WithPairs()), "pairs");
-  DeviceModel slow = WithPairs();
+  EXPECT_EQ(way("bf16", "", testing::WithPairs()), "pairs");
+  DeviceModel slow = testing::WithPairs();
   slow.ceilings.fma_flops_f32 = 2e11;
   slow.ceilings.matmul_flops["bf16"] = 1e11;
   EXPECT_EQ(way("bf16", "", without), "tile");
   EXPECT_EQ(way("bf16", "", slow), "tile") << "as its calibration says";
-  EXPECT_EQ(way("f32", "", WithPairs()), "tile");
+  EXPECT_EQ(way("f32", "", testing::WithPairs()), "tile");
   EXPECT_EQ(way("bf16", "with {path: pairs}", without), "'path' pairs: a processor has no products of bf16; try tile");
-  EXPECT_EQ(way("f8e4m3", "", WithPairs()), "pairs");
-  EXPECT_EQ(way("f16", "with {path: pairs}", WithPairs()),
+  EXPECT_EQ(way("f8e4m3", "", testing::WithPairs()), "pairs");
+  EXPECT_EQ(way("f16", "with {path: pairs}", testing::WithPairs()),
             "'path' pairs: both operands have to be of bf16, or of reals of 8 bits, which are such; try tile");
-  EXPECT_EQ(way("bf16", "with {path: pairs, micro: 8x24}", WithPairs()),
+  EXPECT_EQ(way("bf16", "with {path: pairs, micro: 8x24}", testing::WithPairs()),
             "'micro' 8x24: the second must be a multiple of 16; try 14x32");
 }
 

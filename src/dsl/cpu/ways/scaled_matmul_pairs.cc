@@ -21,8 +21,7 @@ constexpr Knob kKnobs[] = {
 HONE_ROW(Way){
     .family = "scaled_matmul",
     .name = "pairs",
-    .doc =
-        "of bf16 and reals of 8 bits, packed and register-blocked, by the processor's products of pairs (AVX512_BF16)",
+    .doc = kPairsDoc,
     .why_not = WhyNoPairs,
     .cost = Cost,
     .knobs = kKnobs,

@@ -7,14 +7,6 @@
 namespace hone::dsl {
 namespace {
 
-DeviceModel WithPairsOfBf16() {
-  DeviceModel device;
-  device.processor = "a processor";
-  device.vector_bytes = 64;
-  device.bf16_pairs = true;
-  return device;
-}
-
 // A scale for each block of x's rows and of K, one for each block of w's columns and of K.
 struct Case {
   int m, k, n;
@@ -73,7 +65,7 @@ TEST(CpuScaledMatmulTest, PairsGiveTheInterpretersValues) {
   std::mt19937 random(16);
   for (const Case& one : kPairs) {
     SCOPED_TRACE(one.Text());
-    testing::ExpectRight(testing::MustCheck(one.Text(), WithPairsOfBf16()), 2, random, 1e-4);
+    testing::ExpectRight(testing::MustCheck(one.Text(), testing::WithPairs()), 2, random, 1e-4);
   }
 }
 
@@ -85,15 +77,15 @@ TEST(CpuScaledMatmulTest, PairsAreOfTwoNumbersThatShareAScale) {
     return WordSetting(std::get<KernelProgram>(checked).kernels[0], "path");
   };
   const Case odd{29, 70, 90, 4, 40, 13, "f8e4m3", "threads: 1"}, even{29, 70, 90, 4, 40, 14, "f8e4m3", "threads: 1"};
-  DeviceModel slow = WithPairsOfBf16();
+  DeviceModel slow = testing::WithPairs();
   slow.ceilings.fma_flops_f32 = 2e11;
   slow.ceilings.matmul_flops["bf16"] = 1e11;
-  EXPECT_EQ(way(odd, WithPairsOfBf16()), "tile");
-  EXPECT_EQ(way(even, WithPairsOfBf16()), "pairs");
+  EXPECT_EQ(way(odd, testing::WithPairs()), "tile");
+  EXPECT_EQ(way(even, testing::WithPairs()), "pairs");
   EXPECT_EQ(way(even, slow), "tile");
   Case asked = odd;
   asked.settings = "path: pairs";
-  EXPECT_EQ(way(asked, WithPairsOfBf16()),
+  EXPECT_EQ(way(asked, testing::WithPairs()),
             "'path' pairs: a pair would be of two blocks, of 13 elements of K each; try tile");
 }
 
