@@ -13,7 +13,7 @@ std::string RuntimeText(bool maps, bool libraries) {
       "void Launch(const char* name, const void* kernel, dim3 grid, dim3 block, dim3 cluster, int shared, int "
       "together,\n"
       "            void** arguments, cudaStream_t stream) {\n"
-      "  if (shared > 48 << 10)\n"
+      "  if (shared > 0)  // beside what is static it may be more than a kernel has without saying so\n"
       "    Check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared), name);\n"
       "  if (together > 1) {  // blocks that wait for each other\n"
       "    int device = 0, processors = 0, blocks = 0;\n"

@@ -20,6 +20,10 @@ using dsl::KernelProgram;
 
 // Rows that divide into the team's threads and rows that do not, in packs of four and of one, of one operand and two,
 // of f32 and f64; statistics in one pass and in two; a row in registers alone, and one that is kept nowhere.
+// 48 KiB of a block's memory are asked for, and a few bytes more are static: together more than a kernel has that does not
+// say how much it takes.
+constexpr std::string_view kFullShared =
+    "input x: f32[2, 49152]\noutput y: f32[2, 49152]\ny = softmax(x) over [1] with {lanes: 512, pack: 4, team: 2}";
 constexpr std::string_view kPrograms[] = {
     "input x: f32[9, 6144]\noutput y: f32[9, 6144]\ny = softmax(x * 3) over [1] with {lanes: 128, team: 3}",
     "input x: f32[9, 6100]\noutput y: f32[9, 6100]\ny = softmax log(x) over [1] with {lanes: 128, team: 5}",
@@ -39,6 +43,7 @@ constexpr std::string_view kPrograms[] = {
     "input x: f32[9, 6100]\noutput y: f32[9, 6100]\ny = norm(x) over [1] with {keep: no, lanes: 128, team: 4}\n"
     "  let s = sum(abs(it))\n  -> it / s",
     "input x: f32[9, 6100]\noutput y: f32[9]\ny = reduce sum(x) over [1] with {lanes: 128, team: 4}",
+    kFullShared,
 };
 constexpr std::string_view kHalf =
     "input x: f16[9, 6100]\noutput y: f16[9, 6100]\ny = softmax(x) over [1] with {lanes: 128, team: 4}";
@@ -58,6 +63,14 @@ TEST_F(CudaRowsTest, EveryKindOfTeamCompilesAndFits) {
     EXPECT_GT(std::get<LaunchStep>(built.plan.steps[1]).together, 1);
     EXPECT_EQ(built.launches.at(0).spill_load_bytes, 0);
   }
+}
+
+TEST_F(CudaRowsTest, ARowThatFillsWhatABlockHasWithoutAsking) {
+  const auto lowered = Lowered(kFullShared);
+  const auto built = Build(std::get<KernelProgram>(lowered));
+  const auto& launch = std::get<LaunchStep>(built.plan.steps.at(1));
+  EXPECT_EQ(launch.shared_bytes, 48 << 10);
+  EXPECT_GT(built.launches.at(0).static_shared_bytes, 0);
 }
 
 TEST_F(CudaRowsTest, ATeamThatCannotMeetIsRefusedInALine) {

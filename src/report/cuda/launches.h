@@ -238,7 +238,6 @@ class Call {
       if (!Good(driver_->module_load(&modules.emplace_back(), images[i].begin), "cuModuleLoadData")) return false;
     }
     constexpr int kMultiprocessors = 16, kMaxDynamicShared = 8;
-    constexpr unsigned kOrdinaryShared = 48 << 10;
     int multiprocessors = 0;
     if (!Good(driver_->attribute(&multiprocessors, kMultiprocessors, device_), "cuDeviceGetAttribute")) return false;
     made.attributes.resize(2 * static_cast<std::size_t>(kernel_count));
@@ -248,7 +247,7 @@ class Call {
       if (!Good(driver_->module_function(&function, modules[static_cast<std::size_t>(kernel.image)], kernel.symbol),
                 kernel.name))
         return false;
-      if (kernel.shared > kOrdinaryShared &&
+      if (kernel.shared > 0 &&
           !Good(driver_->function_set(function, kMaxDynamicShared, static_cast<int>(kernel.shared)), kernel.name))
         return false;
       if (kernel.together > 1) {

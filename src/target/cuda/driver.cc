@@ -150,7 +150,7 @@ Try<void> Context::Set16(Address at, std::uint16_t pattern, std::int64_t count) 
 Try<void> Context::Launch(void* function, std::int64_t blocks, int threads, std::span<void* const> arguments,
                           int shared_bytes) {
   LaunchConfig config{};
-  if (shared_bytes > kOrdinaryShared) HONE_CUDA(function_set, function, kMaxDynamicShared, shared_bytes);
+  if (shared_bytes > 0) HONE_CUDA(function_set, function, kMaxDynamicShared, shared_bytes);
   config.shared_bytes = static_cast<unsigned>(shared_bytes);
   config.grid[0] = static_cast<unsigned>(blocks);
   config.block[0] = static_cast<unsigned>(threads);

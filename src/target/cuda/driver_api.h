@@ -50,8 +50,8 @@ struct AccessDescription {
   MemoryLocation location;
   int flags;
 };
-constexpr int kMaxDynamicShared = 8;       // a function's attribute
-constexpr int kOrdinaryShared = 48 << 10;  // above, a function has to say so
+// A function's attribute: what it takes has to be said where that and its static memory are more than 48 KiB together.
+constexpr int kMaxDynamicShared = 8;
 constexpr int kPersistingLimit = 6;
 constexpr int kPinned = 1, kOnDevice = 1, kFileDescriptor = 1;
 

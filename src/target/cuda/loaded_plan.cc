@@ -108,7 +108,7 @@ Try<std::vector<LoadedPlan::Step>> LoadedPlan::Steps(const std::vector<PlanStep>
     }
     const auto& launch = std::get<LaunchStep>(step);
     HONE_CUDA(module_function, &one.function, modules_[launch.source], symbols[launches++].c_str());
-    if (launch.shared_bytes > kOrdinaryShared)
+    if (launch.shared_bytes > 0)
       HONE_CUDA(function_set, one.function, kMaxDynamicShared, static_cast<int>(launch.shared_bytes));
     if (launch.together > 1) {
       int blocks = 0;
