@@ -274,13 +274,16 @@ Examination Judge::Examine(Worker& worker, const JudgeRequest& request) const {
 double Judge::DrawSeconds() {
   // docs/measured/cuda_oracle.md: values, their errors and honest runs, which a small layer does not keep a device busy
   // with.
-  constexpr double kProductsPerSecond = 1.3e12, kLayerS = 2e-3;
+  constexpr double kProductsPerSecond = 1.3e12, kLayerS = 2e-3, kStepS = 1e-4;
   if (!OnDevice(form_)) return 0;
   if (draw_s_) return *draw_s_;
   draw_s_ = 0;
-  for (std::size_t stage = 0; stage < graph_.stages().size(); ++stage) {
-    const double products = StageCost(graph_, stage).multiply_adds;
+  for (std::size_t i = 0; i < graph_.stages().size(); ++i) {
+    const Stage& stage = graph_.stages()[i];
+    const double products = StageCost(graph_, i).multiply_adds;
     if (products > 0) *draw_s_ += products / kProductsPerSecond + kLayerS;
+    if (stage.sequence >= 0)  // step by step
+      *draw_s_ += static_cast<double>(stage.vars[static_cast<std::size_t>(stage.along)].extent) * kStepS;
   }
   return *draw_s_;
 }

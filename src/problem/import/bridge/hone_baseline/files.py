@@ -49,13 +49,17 @@ def inputs_of(torch, module):
     return list(module.get_inputs())
 
 
-def inputs_at(torch, module, device):
-    """Made on that device where the file does not mind: one core draws gigabytes in a minute."""
+def made_there(torch, device, make):
+    """What make() makes, on that device where the file does not mind: one core draws gigabytes in a minute."""
     try:
         with torch.device(device):
-            return inputs_of(torch, module)
+            return make()
     except Exception:
-        return inputs_of(torch, module)
+        return make()
+
+
+def inputs_at(torch, module, device):
+    return made_there(torch, device, lambda: inputs_of(torch, module))
 
 
 def own_class(torch, module):

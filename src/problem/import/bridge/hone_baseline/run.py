@@ -110,11 +110,10 @@ def main():
         model, inputs = own.model, None
     else:
         module = load_problem(torch)
-        model = made(torch, module.Model, module)
         if DEVICE == "cpu":
-            inputs = inputs_of(torch, module)
+            model, inputs = made(torch, module.Model, module), inputs_of(torch, module)
         else:
-            model = model.cuda()
+            model = made_there(torch, DEVICE, lambda: made(torch, module.Model, module)).cuda()
             inputs = [one.cuda() if isinstance(one, torch.Tensor) else one for one in inputs_at(torch, module, DEVICE)]
     flush = None
     modes, clocks, failed = {}, {}, {}
