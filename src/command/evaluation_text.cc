@@ -150,7 +150,9 @@ std::string EvaluationForPeople(const Evaluation& evaluation) {
                      verdict.error_over_honest, verdict.range.empty() ? "" : ", ", verdict.range));
     Line(text, "repeats", verdict.bit_reproducible ? "bit for bit" : "within the budget, not bit for bit");
     if (verdict.official_allclose)
-      Line(text, "allclose", *verdict.official_allclose ? "passes at 1e-4" : "fails at 1e-4");
+      Line(text, "allclose",
+           std::string(*verdict.official_allclose ? "within" : "beyond") +
+               " KernelBench's tolerance of the exact values");
   }
   AppendEvidence(text, verdict.evidence);
   if (evaluation.timing) AppendTiming(text, *evaluation.timing);

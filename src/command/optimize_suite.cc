@@ -167,7 +167,7 @@ std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outco
   const auto compared = count([](const SuiteRow& row) { return row.solved() && row.allclose.has_value(); });
   if (compared > 0) {
     text +=
-        fmt::format("official {} of {} pass the allclose of KernelBench\n",
+        fmt::format("allclose {} of {} within KernelBench's tolerance of the exact values\n",
                     count([](const SuiteRow& row) { return row.solved() && row.allclose.value_or(false); }), compared);
   }
   text += fmt::format("time     {:.0f} s{}; stopped: {}\n", outcome.seconds,

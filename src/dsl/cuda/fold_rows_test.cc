@@ -20,8 +20,8 @@ using dsl::KernelProgram;
 
 // Rows that divide into the team's threads and rows that do not, in packs of four and of one, of one operand and two,
 // of f32 and f64; statistics in one pass and in two; a row in registers alone, and one that is kept nowhere.
-// 48 KiB of a block's memory are asked for, and a few bytes more are static: together more than a kernel has that does not
-// say how much it takes.
+// 48 KiB of a block's memory are asked for, and a few bytes more are static: together more than a kernel has that does
+// not say how much it takes.
 constexpr std::string_view kFullShared =
     "input x: f32[2, 49152]\noutput y: f32[2, 49152]\ny = softmax(x) over [1] with {lanes: 512, pack: 4, team: 2}";
 constexpr std::string_view kPrograms[] = {
