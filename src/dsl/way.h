@@ -34,6 +34,8 @@ struct Way {
   // Of convolutions: whether it reads images and weights with their channels last however the result lies, and ends
   // elements itself (dsl/cuda/channels_last.h).
   bool reads_channels_last = false;
+  // Likewise: whether it reads them however they lie, writes the result as `layout` says, and ends elements itself.
+  bool reads_as_it_lies = false;
   // Bytes that it moves beside each operand and result once, for predictions. Null: none.
   double (*bytes_beside)(const KernelProgram& program, const Kernel& kernel) = nullptr;
   // The inputs that it copies into an order of its own before, each by a launch, if they are no parameters. Null: none.

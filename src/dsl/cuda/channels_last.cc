@@ -33,9 +33,11 @@ Planes PlanesOf(const Shape& shape) {
 }
 
 bool ReadsChannelsLast(const Kernel& kernel) { return kernel.way->reads_channels_last; }
+bool EndsAsItWrites(const Kernel& kernel) { return ReadsChannelsLast(kernel) || kernel.way->reads_as_it_lies; }
 
 bool LiesChannelsLast(const Kernel& kernel, int input) {
   if (ReadsChannelsLast(kernel)) return LiesForTiles(kernel, input);
+  if (kernel.way->reads_as_it_lies) return true;
   const ConvolutionOperand role = ConvolutionOperandOf(kernel, input);
   const auto want = ChannelsLastStrides(role.shape);
   const KernelOperand& operand = InputOperand(kernel, static_cast<std::size_t>(input));
@@ -226,8 +228,7 @@ class Splitter {
     const bool ended = IsPlainEnd(kernel) || EndsItself(kernel);
     // What ends elements as it writes them writes them first where they cannot stay last. What weights are copied as
     // depends on that.
-    if (ReadsChannelsLast(kernel) && !stays)
-      kernel.settings[std::string(kLayoutKnob)] = Word(std::string(kChannelsFirst));
+    if (EndsAsItWrites(kernel) && !stays) kernel.settings[std::string(kLayoutKnob)] = Word(std::string(kChannelsFirst));
     for (const int input : {0, 1}) {
       if (!LiesChannelsLast(kernel, input)) Copy(kernel, input);
     }
@@ -357,7 +358,7 @@ double BytesBeside(const KernelProgram& program, const Kernel& kernel) {
     if (!made_so) moved += 2 * bytes(x);
   }
   const KernelBuffer& made = program.buffers[static_cast<std::size_t>(kernel.target)];
-  const bool turned = last && !ReadsChannelsLast(kernel) && made.home != KernelBuffer::Home::kIntermediate;
+  const bool turned = last && !EndsAsItWrites(kernel) && made.home != KernelBuffer::Home::kIntermediate;
   if (turned || !(EndsItself(kernel) || IsPlainEnd(kernel))) moved += 2 * bytes(kernel.target);
   return moved;
 }

@@ -33,6 +33,8 @@ extern const std::string_view kTensorCoreText;      // dsl/cuda/tensor_core.cuh
 extern const std::string_view kTensorEndText;       // dsl/cuda/tensor_end.cuh
 extern const std::string_view kTensorPixelsText;    // dsl/cuda/tensor_pixels.cuh
 extern const std::string_view kAttentionPairsText;  // dsl/cuda/attention_pairs.cuh
+extern const std::string_view kMmaText;             // dsl/cuda/mma.cuh
+extern const std::string_view kMmaTf32Text;         // dsl/cuda/mma_tf32.cuh
 }  // namespace hone
 
 namespace hone::dsl::testing {
@@ -107,6 +109,8 @@ class DeviceBlocksTest : public ::testing::Test {
     replace(kTensorEndText, "");
     replace(kTensorPixelsText, "");
     replace(kAttentionPairsText, "");
+    replace(kMmaText, "");
+    replace(kMmaTf32Text, "");
     replace("asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));", "y = std::exp2(x);");
     for (const DType type : {DType::kF16, DType::kBF16}) {
       for (std::int64_t n = 8; n <= 256; n += 8) replace(AttentionProductsText(n, type), "");

@@ -395,6 +395,36 @@ void LoadMatrices(unsigned from, Pair* to) {
     std::memcpy(&to[i], there->memory + warp.words[0][i * 8 + lane / 4] + lane % 4 * 4, 4);
   warp.sync.Wait();
 }
+static float Tf32Of(float x) {
+  const unsigned bits = std::bit_cast<unsigned>(x);
+  return std::bit_cast<float>(bits + 0x1000 & ~0x1fffu);
+}
+template <class T>
+void MultiplyAdd(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  Warp& warp = there->warps[threadIdx.x / 32];
+  const int lane = threadIdx.x % 32, each = 4 / sizeof(T);
+  const auto of = [&](int word, int thread, int term) -> float {
+    const unsigned bits = warp.words[word][thread];
+    if constexpr (sizeof(T) == 4) {
+      return std::bit_cast<float>(bits);
+    } else {
+      return std::bit_cast<T>(static_cast<unsigned short>(bits >> term % 2 * 16));
+    }
+  };
+  float rows[2][16];
+  for (int i = 0; i < 4; ++i) warp.words[i][lane] = a[i];
+  warp.sync.Wait();
+  for (int half = 0; half < 2; ++half)
+    for (int k = 0; k < 8 * each; ++k)
+      rows[half][k] = of(half + k / (4 * each) * 2, lane / 4 * 4 + k / each % 4, k);
+  warp.sync.Wait();
+  warp.words[0][lane] = b0, warp.words[1][lane] = b1;
+  warp.sync.Wait();
+  for (int i = 0; i < 4; ++i)
+    for (int k = 0; k < 8 * each; ++k)
+      d[i] += rows[i / 2][k] * of(k / (4 * each), (lane % 4 * 2 + i % 2) * 4 + k / each % 4, k);
+  warp.sync.Wait();
+}
 static void MeetWarpgroup(int warpgroup) { there->warpgroups[warpgroup].sync.Wait(); }
 static void StoreBox(const TensorMap* map, int column, int row, int batch, unsigned from) {
   for (int r = 0; batch < map->extents[0] && r < 64 && row + r < map->extents[1]; ++r)
