@@ -96,7 +96,10 @@ Result<void> ReadLine(const std::string& line, bool first, SpaceTable& table) tr
   } else if (json.contains("offers")) {
     table.rounds.push_back(HONE_TRY(FromRecord<TableRound>(json, "a round of a table")));
   } else {
-    table.candidates.push_back(HONE_TRY(FromRecord<TableCandidate>(json, "a candidate of a table")));
+    TableCandidate& one =
+        table.candidates.emplace_back(HONE_TRY(FromRecord<TableCandidate>(json, "a candidate of a table")));
+    // Until 2026-11-29 disturbed timings were recorded with an interval that is not theirs.
+    if (one.interval && (one.warm_us < one.interval->low || one.interval->high < one.warm_us)) one.interval.reset();
   }
   return {};
 } catch (const Json::exception& error) {
@@ -114,7 +117,9 @@ TableCandidate MeasuredAs(std::string name, const Evaluation& evaluation, double
                      .seconds = seconds};
   if (!evaluation.verdict.accepted() || !evaluation.timing) return one;
   one.warm_us = Rounded(evaluation.timing->LikelyUs());
-  if (const auto& interval = evaluation.timing->warm.interval; interval && one.warm_us > 0)
+  // A disturbed timing's interval is of its median, which is not what to go by.
+  if (const auto& interval = evaluation.timing->warm.interval;
+      interval && one.warm_us > 0 && evaluation.timing->disturbed.empty())
     one.interval = Interval{Rounded(interval->low), Rounded(interval->high)};
   return one;
 }

@@ -39,7 +39,7 @@ struct TableCandidate {
   Outcome outcome = Outcome::kInvalid;
   std::string reason;                // one line; empty when accepted
   double warm_us = 0;                // of one that was accepted and timed, as Timing::LikelyUs says
-  std::optional<Interval> interval;  // 95 %, of the warm median
+  std::optional<Interval> interval;  // 95 %, of the warm median; nothing: it was disturbed
   double seconds = 0;                // that trying it took: compiled, judged, timed
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/testing/must.h"
 #include "search/bench.h"
 #include "search/testing/scripted_evaluator.h"
@@ -55,6 +57,29 @@ TEST(TableTest, ReadsAsItWasWritten) {
   EXPECT_EQ(ToLines(read), lines);
   EXPECT_EQ(read.best_us, table.best_us);
   EXPECT_GT(read.best_us, 0);
+}
+
+TEST(TableTest, ATimeIsWithinItsIntervalOrHasNone) {
+  Evaluation evaluation;
+  evaluation.verdict.outcome = Outcome::kAccepted;
+  evaluation.timing = Timing{.warm = {.median_us = 30, .interval = Interval{28, 33}, .p10_us = 10, .count = 9}};
+  const TableCandidate quiet = MeasuredAs("a", evaluation, 1);
+  EXPECT_EQ(quiet.warm_us, 30);
+  EXPECT_EQ(quiet.interval.value().low, 28);
+  evaluation.timing->disturbed = "others worked";
+  const TableCandidate disturbed = MeasuredAs("b", evaluation, 1);
+  EXPECT_EQ(disturbed.warm_us, 10);
+  EXPECT_FALSE(disturbed.interval) << "it is the median's";
+
+  SpaceTable table = Scripted(5);
+  const auto accepted = std::ranges::find_if(table.candidates, [](const auto& one) { return one.warm_us > 0; });
+  ASSERT_NE(accepted, table.candidates.end());
+  accepted->interval = Interval{2 * accepted->warm_us, 3 * accepted->warm_us};  // as older tables have it
+  const SpaceTable read = Must(ReadTable(ToLines(table), "t.jsonl"));
+  const auto found = std::ranges::find(read.candidates, accepted->name, &TableCandidate::name);
+  ASSERT_NE(found, read.candidates.end());
+  EXPECT_EQ(found->warm_us, accepted->warm_us);
+  EXPECT_FALSE(found->interval);
 }
 
 TEST(TableTest, ABadFileGivesOneLine) {
