@@ -145,7 +145,12 @@ double RateOf(const dsl::Kernel& kernel, const Ceilings& ceilings) {
     if (!kernel.family->multiplies && ReadsAgain(kernel)) return rate / kNestsAreSlower;
   }
   if (kernel.family->multiplies) {
-    const DType type = kernel.operand_types[static_cast<std::size_t>(std::max(kernel.inputs[0]->buffer, 0))];
+    const auto type_of = [&](std::size_t input) {
+      return kernel.operand_types[static_cast<std::size_t>(std::max(kernel.inputs[input]->buffer, 0))];
+    };
+    const DType type = type_of(0);
+    // A half times a float is a product of floats.
+    if (kernel.inputs.size() > 1 && Bytes(type) <= 2 && type_of(1) == DType::kF32) return rate;
     // Of numbers of 8 bits the units make twice as many products as of 16.
     const bool eight = Bytes(type) == 1 && kernel.device->kind == DeviceKind::kCuda,
                as_halves = kernel.way != nullptr && kernel.way->name == "f16";

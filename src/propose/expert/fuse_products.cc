@@ -267,7 +267,12 @@ void Fuser::GroupFoldedProducts() {
     }
   }
   InlineWhere([&](std::size_t map, std::size_t reader) {
-    return pieces_[reader].fold && pieces_[reader].inside.size() == 1 && IsWorth(map, reader);
+    const Piece& piece = pieces_[reader];
+    if (!piece.fold || piece.inside.size() != 1) return false;
+    const auto& inner = piece.inside[0].fold;
+    // What was rounded for the product inside stays so, as it does for any other.
+    if (rounded_ && RoundsToHalves(map) && inner && LoadsBuffer(inner->body, pieces_[map].buffer)) return false;
+    return IsWorth(map, reader);
   });
 }
 

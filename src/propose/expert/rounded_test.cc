@@ -33,6 +33,20 @@ const std::string kProduct =
     R"({"op": "aten.permute.default", "args": {"self": "%b", "dims": [1, 0]}, "outputs": ["t"]},
   {"op": "aten.mm.default", "args": {"self": "%a", "mat2": "%t"}, "outputs": ["y"]})";
 
+// Under autocast a network's products are of halves, and each is told from its neighbours, which could be attention
+// without a softmax.
+TEST(RoundedTest, TwoProductsInARowAreOfHalvesBoth) {
+  const std::string program =
+      WrittenText(Rounded(R"({"op": "aten.mm.default", "args": {"self": "%a", "mat2": "%b"}, "outputs": ["h"]},
+  {"op": "aten.gelu.default", "args": {"self": "%h"}, "outputs": ["g"]},
+  {"op": "aten._to_copy.default", "args": {"self": "%w", "dtype": "bf16"}, "outputs": ["c"]},
+  {"op": "aten.permute.default", "args": {"self": "%c", "dims": [1, 0]}, "outputs": ["t"]},
+  {"op": "aten.mm.default", "args": {"self": "%g", "mat2": "%t"}, "outputs": ["y"]})"),
+                  kRounded);
+  EXPECT_NE(program.find("a: bf16 = map("), std::string::npos) << program;
+  EXPECT_NE(program.find("b: bf16 = map("), std::string::npos) << program;
+}
+
 TEST(RoundedTest, WhatAProductReadsIsRoundedFirst) {
   const std::string program = WrittenText(Rounded(kProduct), kRounded);
   EXPECT_NE(program.find("a: bf16 = map("), std::string::npos) << program;
