@@ -1,6 +1,6 @@
 // The dimensions of a map in what reads it. A product's batches: heads that share keys are then a dimension of their
-// own, along which the keys do not vary. Rows that a reader has as one, of sequences that a map has cut: then it can
-// read what the map does.
+// own, along which the keys do not vary. Its rows, where they are samples' and its end has something of each sample.
+// Rows that a reader has as one, of sequences that a map has cut: then it can read what the map does.
 #include <algorithm>
 #include <map>
 
@@ -26,21 +26,30 @@ std::optional<std::vector<IndexVar>> Apart(const IndexVar& var, std::int64_t ste
   return parts;
 }
 
-// The product with its batches, with which both its factors vary, apart where `strides` end; with them `position` goes.
-std::optional<Piece> WithBatchesApart(const Memory& memory, const Piece& product, const Affine& position,
-                                      const std::vector<std::int64_t>& strides) {
-  const auto loads = memory.Loads(product.fold->body);
-  const auto is_batch = [&](const IndexVar& var) {
-    return std::all_of(loads.begin(), loads.end(),
-                       [&](const auto& l) { return l.position && l.position->of(var) > 0; });
-  };
+bool VariesWith(const FlatLoad& load, const IndexVar& var) { return load.position && load.position->of(var) > 0; }
+
+// The product with those of its dimensions apart where `strides` end; with them `position` goes. No part of one is left
+// with fewer than `fewest` inside.
+template <class Splits>
+std::optional<Piece> WithDimensionsApart(const Piece& product, const Affine& position,
+                                         const std::vector<std::int64_t>& strides, const Splits& splits,
+                                         std::int64_t fewest = 1) {
   std::vector<IndexVar> space;
   for (const IndexVar& var : product.space) {
-    const auto parts = is_batch(var) ? Apart(var, position.of(var), strides) : std::vector{NewIndex(var.extent)};
-    if (!parts) return std::nullopt;
+    const auto parts = splits(var) ? Apart(var, position.of(var), strides) : std::vector{NewIndex(var.extent)};
+    if (!parts || (parts->size() > 1 && parts->back().extent < fewest)) return std::nullopt;
     space.insert(space.end(), parts->begin(), parts->end());
   }
   return space.size() > product.space.size() ? OverSpace(product, space) : std::nullopt;
+}
+
+// Its batches are what both its factors vary with.
+std::optional<Piece> WithBatchesApart(const Memory& memory, const Piece& product, const Affine& position,
+                                      const std::vector<std::int64_t>& strides) {
+  const auto loads = memory.Loads(product.fold->body);
+  return WithDimensionsApart(product, position, strides, [&](const IndexVar& var) {
+    return std::ranges::all_of(loads, [&](const auto& load) { return VariesWith(load, var); });
+  });
 }
 
 }  // namespace
@@ -54,6 +63,18 @@ std::optional<Piece> WithBatchesOf(const Memory& memory, const Piece& map, const
 
 std::optional<Piece> WithBatchesOfReader(const Memory& memory, const Piece& product, const Piece& map) {
   return WithBatchesApart(memory, product, OwnPosition(product.space), DenseStrides(Extents(map.space)));
+}
+
+std::optional<Piece> WithRowsOfReader(const Memory& memory, const Piece& product, const Piece& map) {
+  constexpr std::int64_t kFewest = 128;  // a tile of them
+  const auto loads = memory.Loads(product.fold->body);
+  const IndexVar& column = product.space.back();
+  const auto is_row = [&](const IndexVar& var) {
+    const auto varies = [&](const auto& load) { return VariesWith(load, var); };
+    const auto one = std::ranges::find_if(loads, varies);
+    return std::ranges::count_if(loads, varies) == 1 && !VariesWith(*one, column);
+  };
+  return WithDimensionsApart(product, OwnPosition(product.space), DenseStrides(Extents(map.space)), is_row, kFewest);
 }
 
 std::optional<Piece> WithDimensionsOf(const Memory& memory, const Piece& map, const Piece& reader) {

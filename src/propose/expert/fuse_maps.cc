@@ -457,10 +457,12 @@ void Fuser::FuseEpilogue(std::size_t producer_at, std::size_t map_at) {
   }
   auto element = ElementAt(memory_, map, OwnPosition(fused.space), fused.space);
   if (!element && IsProduct(fused)) {
-    auto apart = WithBatchesOfReader(memory_, fused, map);
-    if (!apart) return;
-    fused = std::move(*apart);
-    element = ElementAt(memory_, map, OwnPosition(fused.space), fused.space);
+    for (const auto with : {WithBatchesOfReader, WithRowsOfReader}) {
+      auto apart = element ? std::nullopt : with(memory_, pieces_[producer_at], map);
+      if (!apart) continue;
+      fused = std::move(*apart);
+      element = ElementAt(memory_, map, OwnPosition(fused.space), fused.space);
+    }
   }
   if (!element) return;
   Expr& end = fused.fold ? fused.fold->finish : fused.value;

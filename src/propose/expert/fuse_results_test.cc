@@ -92,6 +92,33 @@ TEST(FuseResultsTest, WhatAnotherResultAloneReadsIsNotWritten) {
                 1, 0);
 }
 
+// As blocks of diffusion models have it: x + gate of the sample * linear(y).
+TEST(FuseResultsTest, AProductEndsWithWhatEachSampleHas) {
+  const auto written = [](int samples, int rows) {
+    const auto tensor = [](std::string_view name, std::string_view shape, std::string_view role) {
+      return fmt::format(R"({{"name": "{}", "shape": {}, "dtype": "bf16", "role": "{}"{}}})", name, shape, role,
+                         role == "output" ? "" : R"(, "generator": {"kind": "uniform", "low": 0, "high": 1})");
+    };
+    const std::string whole = fmt::format("[{}, {}, 256]", samples, rows),
+                      flat = fmt::format("[{}, 256]", samples * rows);
+    return WrittenText(fmt::format(
+        R"({{"hone_problem": 1, "name": "n", "tensors": [{}, {}, {}, {}, {}], "graph": [
+  {{"op": "view", "args": {{"self": "%y", "size": {}}}, "outputs": ["f"]}},
+  {{"op": "mm", "args": {{"self": "%f", "mat2": "%w"}}, "outputs": ["p"]}},
+  {{"op": "view", "args": {{"self": "%p", "size": {}}}, "outputs": ["q"]}},
+  {{"op": "mul", "args": {{"self": "%g", "other": "%q"}}, "outputs": ["m"]}},
+  {{"op": "add", "args": {{"self": "%x", "other": "%m"}}, "outputs": ["z"]}}]}})",
+        tensor("x", whole, "input"), tensor("y", whole, "input"),
+        tensor("g", fmt::format("[{}, 1, 256]", samples), "input"), tensor("w", "[256, 256]", "parameter"),
+        tensor("z", whole, "output"), flat, whole));
+  };
+  const std::string apart = written(4, 256);
+  EXPECT_EQ(apart.find("map("), std::string::npos) << apart;
+  EXPECT_NE(apart.find("z = matmul("), std::string::npos) << apart;
+  // Tiles of few rows each would be mostly empty.
+  EXPECT_NE(written(256, 4).find("map("), std::string::npos);
+}
+
 TEST(FuseResultsTest, WhatAProductReadsIsMadeBesideAnotherResult) {
   const std::string text = WrittenText(
       Graph({.inputs = {"x", "r"}, .outputs = {"y", "o"}}, {Op("add", "x", "r", "s"), Of("relu", "s", "y"), kLinear}));

@@ -223,6 +223,9 @@ std::optional<Piece> ReadAt(const Piece& piece, const Affine& position, const st
 std::optional<Piece> WithBatchesOf(const Memory& memory, const Piece& map, const Piece& product);
 // The same where dimensions of a map do that reads the product.
 std::optional<Piece> WithBatchesOfReader(const Memory& memory, const Piece& product, const Piece& map);
+// The product with its rows apart likewise, a tile of them at least in each part: rows of several samples, of each of
+// which the map may have numbers of its own.
+std::optional<Piece> WithRowsOfReader(const Memory& memory, const Piece& product, const Piece& map);
 // The reader of a map over more dimensions, which end where the map's do; nothing if they do so already, or cannot.
 std::optional<Piece> WithDimensionsOf(const Memory& memory, const Piece& map, const Piece& reader);
 
