@@ -26,6 +26,14 @@ Result<bool> WantsMemory(VerbCall& call) {
   return word == "on";
 }
 
+Result<bool> MoreFollows(VerbCall& call) {
+  const std::string word = call.Text("confirm");
+  if (word == "all") return false;
+  if (word != "fastest") return Fail(ErrorKind::kUsage, fmt::format("--confirm {}: it is all or fastest", word));
+  if (call.Has("start")) return Fail(ErrorKind::kUsage, "--confirm fastest: a --start is confirmed beside the winner");
+  return true;
+}
+
 Result<Objective> ObjectiveOf(VerbCall& call) {
   const std::string measure = call.Text("objective");
   if (!call.Has("slower")) return Objective::Choose(measure, kSlower);
@@ -77,7 +85,7 @@ Result<RunOptions> ReadRunOptions(VerbCall& call) {
   auto advisers = HONE_TRY(call.Has("tools") ? Advisers::Parse(call.Text("tools")) : Advisers{});
   auto profile = HONE_TRY(ProfileOf(call, advisers, cuda));
   auto index = HONE_TRY(IndexFor(call, proposers));
-  const bool memory = HONE_TRY(WantsMemory(call));
+  const bool memory = HONE_TRY(WantsMemory(call)), more_follows = HONE_TRY(MoreFollows(call));
   return RunOptions{cuda,
                     std::move(strategy),
                     std::move(proposers),
@@ -85,7 +93,8 @@ Result<RunOptions> ReadRunOptions(VerbCall& call) {
                     std::move(advisers),
                     std::move(profile),
                     std::move(index),
-                    memory};
+                    memory,
+                    more_follows};
 }
 
 Result<void> CheckBeforeRuns(VerbCall& call, const RunOptions& options) {

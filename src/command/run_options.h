@@ -22,6 +22,7 @@ struct RunOptions {
   std::string profile;  // the name of a CounterSet; empty: nothing is counted
   std::string index;    // a path; empty: there is none
   bool memory = false;
+  bool more_follows = false;  // SearchSettings::more_follows
 };
 
 // Fails with kUsage and the option's name.

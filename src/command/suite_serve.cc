@@ -315,6 +315,7 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
                                    "--budget",    std::to_string(portion.attempts),
                                    "--time",      fmt::format("{:.3f}", limit_s),
                                    "--store",     how.slurm ? folder + "/runs.sqlite" : how.store};
+  if (portion.more_follow) argv.insert(argv.end(), {"--confirm", "fastest"});
   if (portion.tokens > 0) argv.insert(argv.end(), {"--max-tokens", std::to_string(portion.tokens)});
   if (portion.dollars > 0) argv.insert(argv.end(), {"--max-dollars", fmt::format("{}", portion.dollars)});
   if (!portion.device.empty()) argv.insert(argv.end(), {"--devices", portion.device});

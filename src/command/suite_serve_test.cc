@@ -25,13 +25,15 @@ class SuiteServeTest : public ::testing::Test {
     how_.program = program;
     how_.store = folder_.path() + "/runs.sqlite";
     how_.measured = [this](double held_s, double evaluating_s) { held_s_ = held_s, evaluating_s_ = evaluating_s; };
-    return ServeByChild(how_, {.key = "p", .name = "p", .group = "g", .path = folder_.path() + "/p.json"},
-                        {.number = 1, .attempts = 8, .seconds = seconds, .device = "GPU-1"});
+    return ServeByChild(
+        how_, {.key = "p", .name = "p", .group = "g", .path = folder_.path() + "/p.json"},
+        {.number = 1, .attempts = 8, .seconds = seconds, .more_follow = more_follow_, .device = "GPU-1"});
   }
   std::string Said() const { return folder_.path() + "/said"; }
 
   const TempDirectory folder_ = Must(TempDirectory::Create("serve"));
   SuiteServe how_;
+  bool more_follow_ = false;
   double held_s_ = 0, evaluating_s_ = 0;
 };
 
@@ -58,6 +60,14 @@ TEST_F(SuiteServeTest, AChildThatFailsWhileItWaitsHasSpentNoTimeEither) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
   EXPECT_NE(failed.failure, "");
   EXPECT_LE(failed.seconds, took.count() - 0.9);
+}
+
+TEST_F(SuiteServeTest, OnlyALastHelpingConfirmsTheFew) {
+  Must(Serve(kAnswer));
+  EXPECT_EQ(Must(ReadFile(Said())).find("--confirm"), std::string::npos);
+  more_follow_ = true;
+  Must(Serve(kAnswer));
+  EXPECT_NE(Must(ReadFile(Said())).find(" --confirm fastest"), std::string::npos);
 }
 
 TEST_F(SuiteServeTest, AChildIsToldItsDeviceAndHowManyThreadsCompile) {

@@ -603,6 +603,7 @@ class Search {
   // of them fall, the next ones are asked until one stands. Where there is a limit of time, as many as it allows.
   Result<void> Confirm() {
     if (settings_.confirm_candidates == 0 || HONE_TRY(AlreadyConfirmed())) return {};
+    if (MoreFollows() && HONE_TRY(ConfirmFastest())) return {};
     HONE_TRY(LoadKept());
     outcome_.run.best_attempt = 0;
     auto finalists = Finalists(tree(), settings_.run.objective, static_cast<std::size_t>(settings_.confirm_candidates),
@@ -622,6 +623,48 @@ class Search {
     return {};
   }
 
+  // A session that ends for another reason than its attempts may be the last all the same.
+  bool MoreFollows() const { return settings_.more_follows && tree().attempts() >= settings_.budget.attempts; }
+
+  // 7 of a session that others follow: what earlier ones found out stands, and the fastest that is not refuted joins
+  // them. False where that takes more than its time.
+  Result<bool> ConfirmFastest() {
+    outcome_.confirmed = HONE_TRY(ConfirmedEarlier());
+    outcome_.run.best_attempt = 0;
+    int asked = 0, fastest = FastestUnrefuted();
+    while (fastest != 0 && fastest != asked && !Stands(fastest)) {
+      if (settings_.run.objective.NeedsEnergy()) {
+        outcome_.confirmed.clear();
+        return false;
+      }
+      asked = fastest;
+      if (!HONE_TRY(ConfirmOne(fastest))) break;
+      Crown(settings_.run.objective);
+      HONE_TRY(RecordConfirmed(outcome_.confirmed.back()));
+      outcome_.confirmed = LastWords(std::move(outcome_.confirmed));
+      fastest = FastestUnrefuted();
+    }
+    fastest_alone_ = true;
+    if (Interrupted() && !Stands(fastest)) {
+      outcome_.run.best_attempt = fastest;  // whoever goes on confirms it
+      static_cast<void>(Stopped());
+      return true;
+    }
+    Crown(settings_.run.objective);
+    outcome_.winner_confirmed = outcome_.run.best_attempt != 0;
+    return true;
+  }
+
+  // Confirmed with all that the objective asks for, while nothing disturbed it.
+  bool Stands(int attempt) const {
+    return std::ranges::any_of(outcome_.confirmed, [&](const Confirmed& one) {
+      return one.attempt == attempt && one.evaluation.verdict.accepted() && IsWhole(one.evaluation);
+    });
+  }
+  bool IsWhole(const Evaluation& confirmed) const {
+    return IsUndisturbed(confirmed) && (confirmed.timing->energy || !settings_.run.objective.NeedsEnergy());
+  }
+
   // The finalists, and if none of them stands the next fastest, until one does.
   Result<void> ConfirmThem(const std::vector<int>& finalists) {
     std::vector<int> order = finalists;
@@ -631,19 +674,14 @@ class Search {
     const bool energy = settings_.run.objective.NeedsEnergy();
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (i >= finalists.size() && outcome_.run.best_attempt != 0) break;
-      const Attempt& attempt = tree().node(order[i]).attempt;
       const double began_s = SessionSeconds();
-      if (Interrupted()) break;
-      Tell(SearchProgress::Phase::kConfirming, &attempt, false);
-      Result<Evaluation> evaluation = evaluators_.front()->Evaluate(attempt.proposal.candidate, ConfirmRequest());
-      if (Interrupted()) break;
-      Confirmed fresh{order[i], HONE_TRY(std::move(evaluation))};
-      outcome_.evaluated_s += fresh.evaluation.how->stages.total_ms / 1000;
+      if (!HONE_TRY(ConfirmOne(order[i]))) break;
+      Confirmed& fresh = outcome_.confirmed.back();
       const Confirmed* kept = KeptInPlaceOf(fresh);
       undisturbed_now_ |= fresh.evaluation.verdict.accepted() && IsUndisturbed(fresh.evaluation);
-      outcome_.confirmed.push_back(kept ? *kept : std::move(fresh));
+      if (kept) fresh = *kept;
       Crown(Objective());
-      if (!energy && !kept) HONE_TRY(RecordConfirmed(outcome_.confirmed.back()));
+      if (!energy && !kept) HONE_TRY(RecordConfirmed(fresh));
       const double took_s = SessionSeconds() - began_s;
       const bool late = settings_.budget.seconds > 0 && SecondsLeft() - EnergySeconds() < took_s;
       if (outcome_.run.best_attempt != 0 && late) break;  // no time for another
@@ -657,6 +695,18 @@ class Search {
     Crown(settings_.run.objective);
     for (const Confirmed& one : outcome_.confirmed) HONE_TRY(RecordConfirmed(one));
     return {};
+  }
+
+  // Once more, the last of outcome_.confirmed. False where the run was interrupted meanwhile.
+  Result<bool> ConfirmOne(int number) {
+    if (Interrupted()) return false;
+    const Attempt& attempt = tree().node(number).attempt;
+    Tell(SearchProgress::Phase::kConfirming, &attempt, false);
+    Result<Evaluation> evaluation = evaluators_.front()->Evaluate(attempt.proposal.candidate, ConfirmRequest());
+    if (Interrupted()) return false;
+    outcome_.confirmed.push_back({number, HONE_TRY(std::move(evaluation))});
+    outcome_.evaluated_s += outcome_.confirmed.back().evaluation.how->stages.total_ms / 1000;
+    return true;
   }
 
   // What earlier sessions confirmed while nothing disturbed them. Energy is of windows in turn, so none is kept of it.
@@ -754,8 +804,7 @@ class Search {
     // One that was disturbed, or for whose energy there was no time, is made again: the machine may be quiet now.
     for (const Confirmed& earlier : outcome_.confirmed) {
       if (earlier.attempt != recorded_best_ || !earlier.evaluation.timing) continue;
-      const bool whole = earlier.evaluation.timing->energy || !settings_.run.objective.NeedsEnergy();
-      if (IsUndisturbed(earlier.evaluation) && whole) continue;
+      if (IsWhole(earlier.evaluation)) continue;
       outcome_.confirmed.clear();
       return false;
     }
@@ -783,9 +832,9 @@ class Search {
   }
 
   Result<void> MarkEnded() {
-    // A winner that there was no time to confirm is confirmed when the run goes on.
-    const bool unconfirmed =
-        settings_.ask_ahead > 0 || (Interrupted() && !outcome_.winner_confirmed && !tree().ranked().empty());
+    // A winner that there was no time to confirm, or that was confirmed alone, is confirmed when the run goes on.
+    const bool unconfirmed = settings_.ask_ahead > 0 || fastest_alone_ ||
+                             (Interrupted() && !outcome_.winner_confirmed && !tree().ranked().empty());
     outcome_.run.state =
         outcome_.stop.cause == Stop::Cause::kInterrupt || unconfirmed ? RunState::kInterrupted : RunState::kDone;
     outcome_.run.stop_reason = outcome_.stop.reason;
@@ -888,6 +937,7 @@ class Search {
   int recorded_best_ = 0;
   std::vector<Confirmed> kept_;   // by earlier sessions, undisturbed
   bool undisturbed_now_ = false;  // a confirmation of this session was
+  bool fastest_alone_ = false;    // nobody else was confirmed in this session
   double begun_s_ = 0;
   double slowest_s_ = 0;  // attempt of this session
   Progress progress_;

@@ -53,6 +53,9 @@ struct SearchSettings {
   // So many of the fastest are measured again side by side. The fastest of many noisy measurements is fast by luck too.
   // 0: none; the winner is then the fastest in search, and not confirmed.
   int confirm_candidates = 3;
+  // Other sessions follow this one. Where all of its attempts are made, it confirms the fastest alone, and that only
+  // where it is not confirmed yet; the run is then left as one that goes on.
+  bool more_follows = false;
   EnergyRequest energy;               // of those, where the objective asks for it
   int ask_ahead = 0;                  // > 0: nothing is tried; so many proposals more are asked for (search/ahead.h)
   int journal_every = kJournalEvery;  // attempts (search/journal.h)

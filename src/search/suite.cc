@@ -160,6 +160,7 @@ Portion PortionFor(const SuiteOutcome& outcome, const Standing& standing, const 
   portion.number = standing.helpings + 1;
   portion.last = standing.last && !standing.failed() && !standing.retried ? &*standing.last : nullptr;
   portion.attempts = std::min(budget.attempts, (portion.last ? portion.last->attempts : 0) + budget.helping);
+  portion.more_follow = portion.attempts < budget.attempts;
   if (budget.seconds > 0) portion.seconds = SecondsFor(outcome.standings, standing, budget, outcome.seconds, room);
   if (budget.tokens > 0) {
     const std::int64_t share = std::max<std::int64_t>(1, left.tokens / room);

@@ -46,6 +46,7 @@ struct Portion {
   double seconds = 0;             // at most, this session; 0 = no limit
   std::int64_t tokens = 0;        // of the problem's run at most, with those of earlier helpings; 0 = no limit
   double dollars = 0;             // likewise
+  bool more_follow = false;       // the problem may have other attempts after these
   const Helping* last = nullptr;  // the problem's helping before; valid during the call
   int lane = 0;                   // of SuiteHooks::lanes; no two in work have the same
   std::string device;             // that the lane holds

@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "search/bench.h"
 #include "search/testing/scripted_evaluator.h"
+#include "search/testing/scripted_proposer.h"
 
 namespace hone {
 namespace {
@@ -62,14 +63,19 @@ class ScriptedServe {
       std::this_thread::sleep_for(pause);
       return {};
     };
-    const SearchOutcome outcome = HONE_TRY(RunScriptedSearch(
-        store, "greedy", seed, {.attempts = portion.attempts, .seconds = 0, .headroom = -1}, evaluator));
+    SearchSettings settings;
+    settings.run = {.seed = seed, .proposer = "scripted"};
+    settings.budget = {.attempts = portion.attempts, .seconds = 0, .headroom = -1};
+    settings.more_follows = portion.more_follow;
+    testing::ScriptedProposer proposer;
+    const SearchOutcome outcome = HONE_TRY(RunScriptedSearch(store, settings, proposer, {&evaluator}));
     helping.attempts = outcome.tree.attempts();
     helping.best_us = outcome.tree.best_us();
     helping.before_us = portion.last ? portion.last->best_us : outcome.tree.node(1).attempt.time_us();
     helping.bound_us = 20 * static_cast<double>(seed);
     helping.ended = outcome.stop.cause == Stop::Cause::kNothingLeft;
     helping.seconds = helping.attempts - (portion.last ? portion.last->attempts : 0);
+    helping.won = outcome.winner_confirmed;
     helping.run = outcome.run.id;
     return helping;
   }
@@ -103,6 +109,15 @@ TEST_F(SuiteTest, EachProblemIsLookedAtBeforeOneIsLookedAtTwice) {
   EXPECT_TRUE(outcome.complete);
   EXPECT_EQ(outcome.stop, "every problem has had its attempts");
   EXPECT_DOUBLE_EQ(outcome.seconds, 6);
+}
+
+TEST_F(SuiteTest, AHelpingKnowsWhetherAttemptsFollow) {
+  std::vector<bool> follow;
+  Run({Named("a")}, {.attempts = 5, .helping = 2}, [&](const SuiteProblem&, const Portion& portion) -> Result<Helping> {
+    follow.push_back(portion.more_follow);
+    return Of(20, 10, 1, portion.attempts, 1);
+  });
+  EXPECT_EQ(follow, (std::vector<bool>{true, true, false}));
 }
 
 TEST_F(SuiteTest, TimeGoesWhereMostIsReachableASecond) {

@@ -13,7 +13,7 @@ namespace hone {
 enum class RunState : std::uint8_t {
   kRunning,      // or killed: then nobody holds its lock (Store::Lock)
   kDone,         // ended by a stopper other than the user
-  kInterrupted,  // ended by the user or by a failure of the world; the same command goes on
+  kInterrupted,  // ended by the user, by a failure of the world or as one of several sessions; the same command goes on
 };
 
 std::string_view Name(RunState state);  // "running"

@@ -152,6 +152,11 @@ constexpr Option kOptions[] = {
     {.name = "no-torch",
      .type = ValueType::kFlag,
      .help = "do not time PyTorch: the baseline is the naive loop nest alone"},
+    {.name = "confirm",
+     .value = "all|fastest",
+     .help = "what is measured again when all attempts of --budget are made: the fastest few, side by side; or, where "
+             "a larger budget follows, the fastest alone, and that only where it is not confirmed yet",
+     .otherwise = "all"},
     {.name = "certify",
      .type = ValueType::kFlag,
      .help = "the winner on a CUDA device goes through compute-sanitizer, too"},
@@ -298,6 +303,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
                      .joules = call.Real("joules"),
                      .tokens = call.Int("max-tokens"),
                      .dollars = call.Real("max-dollars")};
+  settings.more_follows = options.more_follows;
   MeasureBy(bench, call.Flag("certify"), settings);
 
   const std::string store_path = StorePath(call);
@@ -355,7 +361,7 @@ Result<Answer> RunIt(VerbCall& call) {
   for (const char* name : {"only", "helping", "csv", "retry", "shrink", "executor", "at-once"}) {
     if (call.Has(name) && !call.Has("suite")) return Fail(ErrorKind::kUsage, fmt::format("--{} is of --suite", name));
   }
-  for (const char* name : {"start", "prepare"}) {
+  for (const char* name : {"start", "prepare", "confirm"}) {
     if (call.Has(name) && call.Has("suite"))
       return Fail(ErrorKind::kUsage, fmt::format("--{} is of one problem, not of --suite", name));
   }
