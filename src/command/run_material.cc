@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/date.h"
 #include "base/json_text.h"
+#include "command/command.h"
 #include "command/flags.h"
 #include "command/store_words.h"
 #include "command/target.h"
@@ -17,6 +20,7 @@
 #include "search/record.h"
 #include "search/start.h"
 #include "target/bound.h"
+#include "verdict/baselines.h"
 
 namespace hone {
 namespace {
@@ -54,13 +58,38 @@ Result<std::string> RooflineText(const RunMaterial& material, const DeviceModel&
   return JsonText(ToJson(roofline));
 }
 
-// A problem of a .py file is that file, of its folder; else the problem.json that an export has.
-std::string CommandOf(const RunMaterial& material, const RunSettings& settings) {
-  const auto source = material.problem.provenance.find("source");
-  const std::string file = source == material.problem.provenance.end()
-                               ? std::string("problem.json")
-                               : std::filesystem::path(source->second).filename().string();
-  std::string command = fmt::format("hone optimize {}", ShellWord(file));
+// As options take it: whole numbers with all of their digits.
+std::string NumberText(double value) {
+  return value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{:g}", value);
+}
+
+// The file that makes this very problem, or nothing: a cut one and one with a workload's sizes are made by `hone
+// import`, and of a problem.json that was written by hand the store has the text and not the path.
+std::optional<std::string> FileOf(const Problem& problem) {
+  const auto source = problem.provenance.find("source");
+  if (source == problem.provenance.end() || problem.provenance.contains("workload")) return std::nullopt;
+  return source->second;
+}
+
+// What was timed beside the winner, where that is not what is timed unless other baselines are asked for.
+std::vector<std::string> BaselinesOf(const RunMaterial& material) {
+  if (!material.confirmed || !material.proof.timing) return {};
+  const bool cuda = material.run.target == "cuda";
+  std::vector<std::string> timed, usual;
+  for (const Comparison& one : material.proof.timing->against) timed.push_back(one.baseline);
+  for (const BaselineRow& row : kBaselines) {
+    if (row.usual && row.torch && FileOf(material.problem) && (cuda ? row.device : row.host))
+      usual.emplace_back(row.name);
+  }
+  if (!cuda) usual.emplace_back("naive");
+  return timed == usual ? std::vector<std::string>() : timed;
+}
+
+// What the run is known to have been told, so that the line goes on with it from any folder. Those who are named are
+// found where they were: a file of a baseline or of a start has its name alone.
+std::string CommandOf(const RunMaterial& material, const RunSettings& settings, const Result<DeviceModel>& device,
+                      const std::string& store) {
+  std::string command = fmt::format("hone optimize {}", ShellWord(FileOf(material.problem).value_or("problem.json")));
   const auto option = [&](std::string_view name, const std::string& value) {
     command += fmt::format(" --{} {}", name, ShellWord(value));
   };
@@ -70,6 +99,19 @@ std::string CommandOf(const RunMaterial& material, const RunSettings& settings) 
   option("proposer", settings.proposer);
   if (!settings.start.empty() && !material.attempts.empty())
     option("start", StartName(material.attempts.front().origin));
+  if (settings.memory) option("memory", "on");
+  const bool cuda = material.run.target == "cuda";
+  if (settings.lanes > 1) option("devices", "all");
+  const auto& timing = material.proof.timing;
+  if (!cuda && timing && (!device || timing->threads != device->threads))
+    option("threads", std::to_string(timing->threads));
+  const std::vector<std::string> baselines = BaselinesOf(material);
+  if (!cuda && baselines == std::vector<std::string>{"naive"}) {
+    command += " --no-torch";
+  } else {
+    for (const std::string& name : baselines) option("baseline", name);
+  }
+  if (!material.proof.how->certificate.empty()) command += " --certify";
   if (settings.tools.kind != Advisers::Kind::kUnnamed) option("tools", settings.tools.Text());
   if (!settings.profile.empty() || (settings.tools.expert_acts() && material.run.target == "cuda"))
     option("profile", settings.profile.empty() ? "none" : settings.profile);
@@ -78,15 +120,18 @@ std::string CommandOf(const RunMaterial& material, const RunSettings& settings) 
     option("objective", text.substr(text.rfind(',') + 1));
     option("slower", fmt::format("{:g}", 100 * settings.objective.Slower()));
   }
+  command += StoreWords(store == DefaultStorePath() ? store : std::filesystem::absolute(store).string());
   const auto budget = nlohmann::json::parse(material.run.budget, nullptr, false);
   if (!budget.is_object()) return command;
   for (const auto& [key, name] : {std::pair{"attempts", "budget"},
                                   {"seconds", "time"},
                                   {"headroom", "headroom"},
                                   {"idle", "idle"},
-                                  {"joules", "joules"}}) {
+                                  {"joules", "joules"},
+                                  {"max_tokens", "max-tokens"},
+                                  {"max_dollars", "max-dollars"}}) {
     if (const auto found = budget.find(key); found != budget.end() && found->is_number())
-      option(name, fmt::format("{:g}", found->get<double>()));
+      option(name, NumberText(found->get<double>()));
   }
   return command;
 }
@@ -155,7 +200,7 @@ Result<RunMaterial> ReadRunMaterial(Store& store, const RunRecord& run) {
   } else {
     material.why_no_roofline = roofline.error().message;
   }
-  material.command = CommandOf(material, settings);
+  material.command = CommandOf(material, settings, device, store.path());
   SetEnvironment(material, settings, device);
   material.made_by = MadeBy();
   return material;
