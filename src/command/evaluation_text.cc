@@ -129,6 +129,11 @@ std::string SpeedWords(double speedup, std::string_view baseline) {
   return fmt::format("as fast as {}", baseline);
 }
 
+std::string RankedText(const Evaluation& confirmed) {
+  if (!confirmed.timing || confirmed.timing->disturbed.empty()) return "";
+  return fmt::format("  disturbed; ranked by {}, the fastest tenth", TimeText(confirmed.timing->LikelyUs()));
+}
+
 std::string StagesText(const StageTimes& stages) {
   const auto from = [&](std::int64_t begun_ms) {
     if (begun_ms == 0 || stages.compile_begun_ms == 0) return std::string();

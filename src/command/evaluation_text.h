@@ -20,6 +20,9 @@ std::string SpeedWords(double speedup, std::string_view baseline);
 // us)", or why there is none: "; disturbed: ...".
 std::string ComparisonText(const Timing& timing, const Comparison& comparison);
 
+// What a confirmation was ranked by, where that is not its median: "  disturbed; ranked by 1.2 ms, the fastest tenth".
+std::string RankedText(const Evaluation& confirmed);
+
 // "565 ms: compile 310 (kept), check 14 from 312, timing 240 from 327": in milliseconds, from its begin.
 std::string StagesText(const StageTimes& stages);
 

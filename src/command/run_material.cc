@@ -36,6 +36,8 @@ Result<void> Prove(Store& store, RunMaterial& material) {
   for (const ConfirmationRecord& confirmation : material.confirmations) {
     Evaluation evaluation = HONE_TRY(ReadConfirmation(store, confirmation));
     material.confirming_ms.push_back(evaluation.how->stages.total_ms);
+    const bool disturbed = evaluation.timing && !evaluation.timing->disturbed.empty();
+    material.ranked_us.push_back(disturbed ? evaluation.timing->LikelyUs() : 0);
     if (confirmation.attempt != best || confirmation.outcome != Name(Outcome::kAccepted)) continue;
     if (material.confirmed && IsUndisturbed(material.proof) && !IsUndisturbed(evaluation)) continue;
     material.proof = std::move(evaluation);

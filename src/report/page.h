@@ -34,6 +34,7 @@ struct RunMaterial {
   std::vector<Evaluation> evaluations;  // without logs; empty of one that has not ended
   std::vector<ConfirmationRecord> confirmations;
   std::vector<double> confirming_ms;  // that each confirmation took
+  std::vector<double> ranked_us;      // what each was ranked by, where that was not its median since it was disturbed
   std::vector<RoundRecord> rounds;
   std::map<std::string, std::string> texts;  // sources and logs of attempts, by their keys
   Evaluation proof;             // of the best attempt: its confirmation's, else its own; empty without a best

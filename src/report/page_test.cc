@@ -152,11 +152,14 @@ TEST(PageTest, WhatWasMeasuredAgainStandsInTheProof) {
   material.confirmations = {{.attempt = 2, .outcome = "accepted", .median_us = 40, .joules = 0.5},
                             {.attempt = 1, .outcome = "refused"}};
   material.confirming_ms = {100, 100};
+  material.ranked_us = {0, 35};
   material.proof.timing->energy = Energy{.joules = 0.5, .watts = 300, .sensor = "a <sensor>"};
   const Json proof = SectionOf(DataOf(WritePage(material)), "proof");
   ASSERT_EQ(proof["confirmations"].size(), 2U);
   EXPECT_EQ(proof["confirmations"][0]["joules"], 0.5);
   EXPECT_TRUE(proof["confirmations"][1]["joules"].is_null());
+  EXPECT_EQ(proof["confirmations"][0]["ranked_us"], 0) << "by its median";
+  EXPECT_EQ(proof["confirmations"][1]["ranked_us"], 35);
   EXPECT_EQ(proof["timing"]["energy"]["sensor"], "a <sensor>");
 }
 

@@ -76,11 +76,12 @@ Json Figures(const AttemptRecord& attempt) {
           {"ended_ms", attempt.ended_ms}};
 }
 
-Json Figures(const ConfirmationRecord& confirmation, const Box<Energy>& energy) {
+Json Figures(const ConfirmationRecord& confirmation, const Evaluation& evaluation, const Box<Energy>& energy) {
   return {{"attempt", confirmation.attempt},
           {"outcome", confirmation.outcome},
           {"median_us", confirmation.median_us},
           {"cold_us", confirmation.cold_us},
+          {"ranked_us", evaluation.timing ? evaluation.timing->LikelyUs() : 0},
           {"speedup", confirmation.speedup},
           {"ended_ms", confirmation.ended_ms},
           {"energy", energy ? ToJson(*energy) : Json(nullptr)}};
@@ -277,11 +278,11 @@ Result<Answer> ShowRun(Store& store, const RunRecord& run) {
   for (const ConfirmationRecord& confirmation : confirmations) {
     const Evaluation evaluation = HONE_TRY(ReadConfirmation(store, confirmation));
     const Box<Energy> energy = evaluation.timing ? evaluation.timing->energy : std::nullopt;
-    again.push_back(Figures(confirmation, energy));
-    text +=
-        fmt::format("{} {:>6} {:>6}  {:<16} {:>9} {:>9} {:>9}\n", confirmation.attempt == run.best_attempt ? '*' : ' ',
-                    confirmation.attempt, "", confirmation.outcome, TimeText(confirmation.median_us),
-                    TimeText(confirmation.cold_us), SpeedupText(confirmation.speedup));
+    again.push_back(Figures(confirmation, evaluation, energy));
+    text += fmt::format("{} {:>6} {:>6}  {:<16} {:>9} {:>9} {:>9}{}\n",
+                        confirmation.attempt == run.best_attempt ? '*' : ' ', confirmation.attempt, "",
+                        confirmation.outcome, TimeText(confirmation.median_us), TimeText(confirmation.cold_us),
+                        SpeedupText(confirmation.speedup), RankedText(evaluation));
     if (energy) text += fmt::format("{:>17}{}\n", "", EnergyWords(*energy));
     if (energy) sensor = energy->sensor;
   }
@@ -481,8 +482,9 @@ HONE_ROW(Verb){
         "fastest of them), flags[] (as of `hone graph`), caught[] (name, sentence: docs/evaluation.md), created_ms, "
         "updated_ms, attempts[], rules[] (rule, fired: attempts, moved: attempts, promised and brought: sums of "
         "shares of the time before, best, factor that scales later promises), learned (what was known of rules when "
-        "it began), confirmations[] (attempt, outcome, median_us, cold_us, speedup, ended_ms, energy: as in "
-        "docs/energy.md, null where it was not measured); of an attempt: number, parent, mate (that this was crossed "
+        "it began), confirmations[] (attempt, outcome, median_us, cold_us, ranked_us (the fastest "
+        "tenth where it was disturbed), speedup, ended_ms, energy: as in docs/energy.md, null where it was not "
+        "measured); of an attempt: number, parent, mate (that this was crossed "
         "with; 0 = none), round (that proposed it; 0 = not known), outcome, median_us (warm), cold_us, speedup, class "
         "(by_analysis and by_counters: class, confidence, why; missing: why nothing was found), findings[] (as of "
         "`hone diagnose`), predicted_us, rule (whose finding it acts on), promised and brought (shares of the time "

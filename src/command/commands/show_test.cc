@@ -151,6 +151,9 @@ TEST_F(ShowTest, ADisturbedWinnerHasNoHeadline) {
   ASSERT_TRUE(text);
   EXPECT_NE(text->text.find(", no speed-up known, confirmed on fresh inputs"), std::string::npos) << text->text;
   EXPECT_EQ(text->text.find("over the first baseline"), std::string::npos) << text->text;
+  const Json again = Document("show", {id})["confirmations"][0];
+  EXPECT_LT(again["ranked_us"], again["median_us"]);
+  EXPECT_NE(text->text.find("  disturbed; ranked by "), std::string::npos) << text->text;
   const auto best = Call("show", {id, "best"});
   ASSERT_TRUE(best);
   EXPECT_NE(best->text.find("; disturbed: the machine was not quiet in 9 of 10 rounds"), std::string::npos)

@@ -48,13 +48,15 @@ Json TimingJson(const Timing& timing) {
 }
 
 // What was measured again at the end of the run, on fresh inputs and beside all baselines.
-Json ConfirmationsJson(const std::vector<ConfirmationRecord>& confirmations) {
+Json ConfirmationsJson(const RunMaterial& material) {
   Json rows = Json::array();
-  for (const ConfirmationRecord& one : confirmations) {
+  for (std::size_t i = 0; i < material.confirmations.size(); ++i) {
+    const ConfirmationRecord& one = material.confirmations[i];
     rows.push_back({{"attempt", one.attempt},
                     {"outcome", one.outcome},
                     {"us", one.median_us},
                     {"cold_us", one.cold_us},
+                    {"ranked_us", i < material.ranked_us.size() ? material.ranked_us[i] : 0},
                     {"speedup", one.speedup},
                     {"joules", Nullable(one.joules)},
                     {"ended_ms", one.ended_ms}});
@@ -69,7 +71,7 @@ Json Data(const RunMaterial& material) {
                {"confirmed", material.confirmed},
                {"attempts", material.summary.attempts},
                {"accepted", material.summary.accepted}};
-  data["confirmations"] = ConfirmationsJson(material.confirmations);
+  data["confirmations"] = ConfirmationsJson(material);
   if (material.run.best_attempt == 0) return data;
   data["outcome"] = Name(verdict.outcome);
   data["error_over_budget"] = verdict.error_over_budget;

@@ -66,13 +66,14 @@ function against(timing, run) {
 
 // What was measured again at the run's end; of an attempt that was so several times the latest decides.
 function again(rows, run) {
-  const energy = rows.some((row) => row.joules !== null);
+  const energy = rows.some((row) => row.joules !== null), ranked = rows.some((row) => row.ranked_us > 0);
   return el("div", null, el("h3", null, "Measured again on fresh inputs"),
     table("At the end of the run, beside all baselines: warm and cold medians, and the speed-up over the first baseline", [
       { head: "attempt", number: true, cell: (row) => row.attempt },
       { head: "outcome", cell: (row) => row.outcome },
       { head: "warm", number: true, cell: (row) => timeText(row.us) },
       { head: "cold", number: true, cell: (row) => timeText(row.cold_us) },
+      ...(ranked ? [{ head: "ranked by", cell: (row) => (row.ranked_us > 0 ? `${timeText(row.ranked_us)}, its fastest tenth: it was disturbed` : "its median") }] : []),
       { head: "speed-up", number: true, cell: (row) => speedText(row.speedup) },
       ...(energy ? [{ head: "energy of a call", number: true, cell: (row) => (row.joules === null ? "-" : digits(row.joules, 3) + " J") }] : []),
       { head: "when", cell: (row) => dateText(row.ended_ms) },
