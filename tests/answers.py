@@ -94,7 +94,7 @@ class Runs(unittest.TestCase):
         self.environment = dict(os.environ, HONE_DATA=f"{self.shared.name}/data", HONE_CACHE=f"{self.shared.name}/cache", HONE_STORE=f"{self.folder}/runs.sqlite")
 
     def command(self, proposer, *words):
-        return [self.program, "optimize", str(self.folder / "p.json"), "--proposer", proposer, "--time", "0", "--headroom", "-1", "--json", *words]
+        return [self.program, "optimize", str(self.folder / "p.json"), "--proposer", proposer, "--time", "0", "--headroom", "0", "--json", *words]
 
     def optimize(self, proposer, *words):
         """The report, and what was said on the way."""

@@ -38,7 +38,7 @@ class Machines(answers.Runs):
 
     def new_run(self, *words, store=None):
         return self.document("optimize", self.folder / "p.json", "--proposer", f"replay:{self.rounds}", "--search", "breadth",
-                             "--time", "0", "--headroom", "-1", "--no-torch", *words, store=store)
+                             "--time", "0", "--headroom", "0", "--no-torch", *words, store=store)
 
     def tried(self, run, store=None):
         return [(one["identity"], one["parent"], one["outcome"]) for one in self.document("show", run, store=store)["attempts"]]

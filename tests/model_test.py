@@ -253,7 +253,7 @@ model = "scripted"
         for rows in (64, 96, 128):  # what is answered is right for the first and refused for the others, which costs as much
             tensors = [{**tensor, "shape": [rows, 300]} for tensor in answers.PROBLEM["tensors"]]
             (suite / f"{rows}.json").write_text(json.dumps({**answers.PROBLEM, "tensors": tensors}))
-        command = [HONE, "optimize", "--suite", str(suite), "--proposer", "model:coder,tokens=1000", "--no-torch", "--budget", "2", "--helping", "1", "--time", "0", "--headroom", "-1", "--json", *self.models]
+        command = [HONE, "optimize", "--suite", str(suite), "--proposer", "model:coder,tokens=1000", "--no-torch", "--budget", "2", "--helping", "1", "--time", "0", "--headroom", "0", "--json", *self.models]
 
         def ask(cap):
             done = subprocess.run([*command, "--max-tokens", cap], env=self.environment, capture_output=True, text=True, timeout=500)

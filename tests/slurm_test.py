@@ -142,7 +142,7 @@ def check(root):
     tree.lend_machine(HONE, data)
     cluster = Cluster(root)
     environment = dict(cluster.environment, HONE_DATA=str(data), HONE_CACHE=str(root / "cache"))
-    command = [HONE, "optimize", "--suite", str(suite), "--no-torch", "--budget", "2", "--helping", "2", "--headroom", "-1", "--time", "9999", "--json"]
+    command = [HONE, "optimize", "--suite", str(suite), "--no-torch", "--budget", "2", "--helping", "2", "--headroom", "0", "--time", "9999", "--json"]
     if not os.path.isdir(data / "machines"):
         subprocess.run([HONE, "calibrate"], env=environment, capture_output=True)
     refused = subprocess.run([*command, "--executor", "slurm", "--store", str(root / "none.db")], env=environment, capture_output=True, text=True)

@@ -70,6 +70,7 @@ class SuiteTest(unittest.TestCase):
             self.assertEqual([row["name"] for row in csv.DictReader(file)], [row["name"] for row in document["rows"]])
         self.assertRegex(done.stderr, r"1/4 one/2_relu: 1 attempts at most, \d+ s")
         self.assertIn("[1/1] best ", done.stderr)
+        self.assertNotIn("[1/2] ", done.stderr, "a later helping says nothing of what an earlier one tried")
 
         again, done = self.ask()
         self.assertEqual(again["signature"], document["signature"])

@@ -266,5 +266,14 @@ TEST(CommandTest, EveryVerbsRowIsComplete) {
   }
 }
 
+TEST(CommandTest, AHeadroomIsNotNegative) {
+  Silence silence;
+  const std::vector<std::string> words = {"p.json", "--headroom", "-1"};
+  const auto call = VerbCall::Parse(**FindVerb("optimize"), words, silence);
+  ASSERT_FALSE(call);
+  EXPECT_TRUE(call.error().message.starts_with("--headroom needs a number of at least 0, not '-1'"))
+      << call.error().message;
+}
+
 }  // namespace
 }  // namespace hone

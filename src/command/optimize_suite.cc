@@ -185,7 +185,9 @@ std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outco
 Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   const std::string path = call.Text("suite");
   HONE_TRY(CheckBeforeRuns(call, HONE_TRY(ReadRunOptions(call))));
-  const std::vector<SuiteProblem> problems = HONE_TRY(ListSuite(path, call.Text("only")));
+  const SuiteList list = HONE_TRY(ListSuite(path, call.Text("only")));
+  const std::vector<SuiteProblem>& problems = list.problems;
+  for (const std::string& line : list.left_out) call.Note(line);
   SuiteServe serve;
   serve.program = OwnPath();
   serve.store = StorePath(call);

@@ -56,7 +56,9 @@ void Report(VerbCall& call, const SearchProgress& progress, const Ledger& ledger
     call.Stage("");
     if (progress.last->proposal.key == kStartKey && !progress.replayed) call.Note(StartNote(*progress.last));
   }
-  if (progress.phase == SearchProgress::Phase::kTried && !call.listener().live()) return call.Note(line);
+  // Of what an earlier session tried a stream has its lines from then.
+  if (progress.phase == SearchProgress::Phase::kTried && !call.listener().live())
+    return progress.replayed ? void() : call.Note(line);
   if (call.listener().live()) call.Progress(line);
 }
 

@@ -45,6 +45,12 @@ bool Before(std::string_view a, std::string_view b) {
   return a < b;
 }
 
+// Of a list, where it stands there: "line 3"; of a folder nothing.
+struct Listing {
+  SuiteProblem problem;
+  std::string where = {};
+};
+
 bool Hidden(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.starts_with('.') || name.starts_with("__");
@@ -85,7 +91,7 @@ void LeaveOutSources(std::vector<SuiteProblem>& problems) {
   std::erase_if(problems, [&](const SuiteProblem& one) { return sources.contains(one.path); });
 }
 
-Result<std::vector<SuiteProblem>> OfFolder(const fs::path& folder) {
+Result<std::vector<Listing>> OfFolder(const fs::path& folder) {
   std::vector<SuiteProblem> problems;
   std::error_code failed;
   for (auto it = fs::recursive_directory_iterator(folder, failed); !failed && it != fs::recursive_directory_iterator();
@@ -102,22 +108,26 @@ Result<std::vector<SuiteProblem>> OfFolder(const fs::path& folder) {
   std::sort(problems.begin(), problems.end(),
             [](const SuiteProblem& a, const SuiteProblem& b) { return Before(a.path, b.path); });
   LeaveOutSources(problems);
-  return problems;
+  std::vector<Listing> listed;
+  for (SuiteProblem& problem : problems) listed.push_back({std::move(problem)});
+  return listed;
 }
 
-Result<std::vector<SuiteProblem>> OfText(const std::string& text, const fs::path& folder) {
-  std::vector<SuiteProblem> problems;
+Result<std::vector<Listing>> OfText(const std::string& text, const fs::path& folder) {
+  std::vector<Listing> problems;
   std::istringstream lines(text);
+  int number = 0;
   for (std::string line; std::getline(lines, line);) {
+    ++number;
     line = line.substr(0, line.find('#'));
     while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back()))) line.pop_back();
     line.erase(0, line.find_first_not_of(" \t"));
-    if (!line.empty()) problems.push_back(ProblemAt(folder / line, folder));
+    if (!line.empty()) problems.push_back({ProblemAt(folder / line, folder), fmt::format(", line {}", number)});
   }
   return problems;
 }
 
-Result<std::vector<SuiteProblem>> OfJson(const std::string& text, const std::string& path, const fs::path& folder) {
+Result<std::vector<Listing>> OfJson(const std::string& text, const std::string& path, const fs::path& folder) {
   const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
   if (list.is_object() && list.contains("hone_problem"))
     return Fail(ErrorKind::kUsage,
@@ -128,7 +138,7 @@ Result<std::vector<SuiteProblem>> OfJson(const std::string& text, const std::str
   };
   if (!list.is_array())
     return Fail(ErrorKind::kUsage, fmt::format("--suite {}: it is no JSON array of paths to problems", path));
-  std::vector<SuiteProblem> problems;
+  std::vector<Listing> problems;
   for (const auto& entry : list) {
     const auto word = [&](const char* key) {
       return entry.is_object() && entry.contains(key) && entry[key].is_string() ? entry[key].get<std::string>()
@@ -139,18 +149,24 @@ Result<std::vector<SuiteProblem>> OfJson(const std::string& text, const std::str
     SuiteProblem problem = ProblemAt(folder / where, folder);
     if (const std::string name = word("name"); !name.empty()) problem.name = name;
     if (const std::string group = word("group"); !group.empty()) problem.group = group;
-    problems.push_back(std::move(problem));
+    problems.push_back({std::move(problem), fmt::format(", entry {}", problems.size())});
   }
   return problems;
 }
 
-Result<std::vector<SuiteProblem>> Listed(const std::string& path) {
+Result<std::vector<Listing>> Listed(const std::string& path) {
   const fs::path of_kernelbench = fs::path(path) / "KernelBench";
   if (fs::is_directory(of_kernelbench / "level1")) return OfFolder(of_kernelbench);
   if (fs::is_directory(path)) return OfFolder(path);
   const std::string text = HONE_TRY(ReadFile(path));
   const fs::path folder = fs::path(path).parent_path();
   return path.ends_with(".json") ? OfJson(text, path, folder) : OfText(text, folder);
+}
+
+// Files of values that a problem.json names lie beside it: elsewhere the same text may say something else.
+std::string ContentOf(const fs::path& path, const std::string& sha256) {
+  return path.extension() == ".json" ? fs::absolute(path).lexically_normal().parent_path().string() + " " + sha256
+                                     : sha256;
 }
 
 bool Matches(const std::string& name, std::string_view patterns) {
@@ -164,28 +180,36 @@ bool Matches(const std::string& name, std::string_view patterns) {
 
 }  // namespace
 
-Result<std::vector<SuiteProblem>> ListSuite(const std::string& path, std::string_view only) {
-  std::vector<SuiteProblem> problems = HONE_TRY(Listed(path));
-  if (problems.empty())
+Result<SuiteList> ListSuite(const std::string& path, std::string_view only) {
+  std::vector<Listing> listed = HONE_TRY(Listed(path));
+  if (listed.empty())
     return Fail(ErrorKind::kUsage, fmt::format("--suite {}: no problem is there; it takes a folder of .py and .json "
                                                "files, or a file with a path a line",
                                                path));
-  if (!only.empty()) std::erase_if(problems, [&](const SuiteProblem& one) { return !Matches(one.name, only); });
-  if (problems.empty())
+  if (!only.empty()) std::erase_if(listed, [&](const Listing& one) { return !Matches(one.problem.name, only); });
+  if (listed.empty())
     return Fail(ErrorKind::kUsage,
                 fmt::format("--only {}: no name in {} matches; names are as in the table: level1/*, say", only, path));
+  SuiteList list;
   std::map<std::string, std::string> named;
-  for (SuiteProblem& problem : problems) {
+  std::map<std::string, std::string> contents;  // to the name of whose it is
+  for (auto& [problem, where] : listed) {
     auto content = Sha256OfFile(problem.path);
-    if (!content) return Fail(ErrorKind::kUsage, fmt::format("--suite {}: {}", path, content.error().message));
+    if (!content) return Fail(ErrorKind::kUsage, fmt::format("--suite {}{}: {}", path, where, content.error().message));
     const auto [there, fresh] = named.emplace(problem.name, problem.path);
     if (!fresh)
       return Fail(ErrorKind::kUsage,
                   fmt::format("--suite {}: {} and {} have one name; a JSON list may give them others", path,
                               there->second, problem.path));
+    const auto [same, first] = contents.emplace(ContentOf(problem.path, *content), problem.name);
+    if (!first) {  // one run of both, which would count twice
+      list.left_out.push_back(fmt::format("{} is the same problem as {} and left out", problem.name, same->second));
+      continue;
+    }
     problem.key = problem.name + " " + content->substr(0, 12);
+    list.problems.push_back(std::move(problem));
   }
-  return problems;
+  return list;
 }
 
 }  // namespace hone

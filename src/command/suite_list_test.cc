@@ -18,7 +18,7 @@ class SuiteListTest : public ::testing::Test {
     const auto problems = ListSuite(path);
     EXPECT_TRUE(problems) << problems.error().message;
     std::vector<std::string> names;
-    for (const SuiteProblem& one : *problems) names.push_back(one.group + ":" + one.name);
+    for (const SuiteProblem& one : problems->problems) names.push_back(one.group + ":" + one.name);
     return names;
   }
   static std::string Failure(const std::string& path) {
@@ -45,8 +45,8 @@ TEST_F(SuiteListTest, AProblemBesideTheFileThatItIsOfStandsForBoth) {
     "graph": [{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}]})");
   const auto problems = ListSuite(folder_.path());
   ASSERT_TRUE(problems) << problems.error().message;
-  ASSERT_EQ(problems->size(), 1u);
-  EXPECT_EQ(problems->front().path, folder_.path() + "/small.json");
+  ASSERT_EQ(problems->problems.size(), 1u);
+  EXPECT_EQ(problems->problems.front().path, folder_.path() + "/small.json");
   // Another problem of that name is a mistake.
   Write("small.json", R"({"hone_problem": 1, "name": "other"})");
   EXPECT_NE(Failure(folder_.path()).find("have one name"), std::string::npos);
@@ -60,9 +60,9 @@ TEST_F(SuiteListTest, ACheckoutOfKernelBenchIsItsProblemsAndOnlySomeMayBeMeant) 
             (std::vector<std::string>{"level1:level1/1_a", "level2:level2/1_b", "level2:level2/12_c"}));
   const auto some = ListSuite(folder_.path(), "level2/1_*,level1/*");
   ASSERT_TRUE(some);
-  ASSERT_EQ(some->size(), 2u);
-  EXPECT_EQ(some->at(0).name, "level1/1_a") << "in the order of all";
-  EXPECT_EQ(some->at(1).name, "level2/1_b");
+  ASSERT_EQ(some->problems.size(), 2u);
+  EXPECT_EQ(some->problems.at(0).name, "level1/1_a") << "in the order of all";
+  EXPECT_EQ(some->problems.at(1).name, "level2/1_b");
   const auto none = ListSuite(folder_.path(), "level5/*");
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().message.find("--only level5/*: no name in"), std::string::npos) << none.error().message;
@@ -75,16 +75,16 @@ TEST_F(SuiteListTest, AListNamesThemInItsOrder) {
   EXPECT_EQ(Names(text).at(1), "a:a/x");
   const std::string json = Write("list.json", R"([{"path": "a/x.py", "name": "first", "group": "g"}, "y.json"])");
   EXPECT_EQ(Names(json).at(0), "g:first");
-  EXPECT_EQ(ListSuite(json)->at(1).name, "y");
+  EXPECT_EQ(ListSuite(json)->problems.at(1).name, "y");
 }
 
 TEST_F(SuiteListTest, AnotherContentIsAnotherProblem) {
   const std::string list = Write("list.txt", "x.py\n");
   Write("x.py", "one");
-  const std::string before = ListSuite(list)->at(0).key;
-  EXPECT_EQ(ListSuite(list)->at(0).key, before);
+  const std::string before = ListSuite(list)->problems.at(0).key;
+  EXPECT_EQ(ListSuite(list)->problems.at(0).key, before);
   Write("x.py", "two");
-  EXPECT_NE(ListSuite(list)->at(0).key, before);
+  EXPECT_NE(ListSuite(list)->problems.at(0).key, before);
 }
 
 TEST_F(SuiteListTest, WhatIsWrongIsNamedWithTheMend) {
@@ -97,7 +97,26 @@ TEST_F(SuiteListTest, WhatIsWrongIsNamedWithTheMend) {
   const std::string twice = Write("twice.txt", "p.json\np.json\n"), empty = Write("empty.txt", "# nothing\n");
   EXPECT_NE(Failure(twice).find("have one name; a JSON list may give them others"), std::string::npos);
   EXPECT_NE(Failure(empty).find("no problem is there"), std::string::npos);
-  EXPECT_NE(Failure(Write("gone.txt", "gone.py\n")).find("gone.py"), std::string::npos);
+  const std::string gone = Write("gone.txt", "# of today\np.json\ngone.py\n"),
+                    listed = Write("g.json", R"(["gone.py"])");
+  EXPECT_TRUE(Failure(gone).starts_with("--suite " + gone + ", line 3: ")) << Failure(gone);
+  EXPECT_NE(Failure(gone).find("gone.py"), std::string::npos);
+  EXPECT_TRUE(Failure(listed).starts_with("--suite " + listed + ", entry 0: ")) << Failure(listed);
+}
+
+TEST_F(SuiteListTest, TheSameProblemUnderTwoNamesIsOne) {
+  Write("x.py", "x");
+  Write("copy.py", "x");
+  Write("a/p.json", "p");
+  Write("b/p.json", "p");  // may name other files of values
+  const std::string json = Write("list.json", R"(["x.py", "copy.py", {"path": "x.py", "name": "again"}, "a/p.json",
+    {"path": "a/p.json", "name": "third"}, "b/p.json"])");
+  const auto list = ListSuite(json);
+  ASSERT_TRUE(list) << list.error().message;
+  EXPECT_EQ(Names(json), (std::vector<std::string>{list->problems[0].group + ":x", "a:a/p", "b:b/p"}));
+  EXPECT_EQ(list->left_out, (std::vector<std::string>{"copy is the same problem as x and left out",
+                                                      "again is the same problem as x and left out",
+                                                      "third is the same problem as a/p and left out"}));
 }
 
 }  // namespace

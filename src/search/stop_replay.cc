@@ -48,6 +48,7 @@ Result<Budget> ParseBudget(std::string_view who, const std::string& words, const
     const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
     if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || !std::isfinite(value))
       return usage(fmt::format("'{}' is no number", text));
+    if (value < 0) return usage(fmt::format("--{} is 0 at least, not {}", name, text));
     const bool whole = value == std::floor(value) && value <= 1e9;
     if (name == "budget" && !(whole && value >= 1)) return usage("--budget is a number of attempts, 1 at least");
     if (name == "idle" && !(whole && value >= 0)) return usage("--idle is a number of attempts, 0 at least");

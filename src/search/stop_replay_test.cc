@@ -61,6 +61,8 @@ TEST(StopReplayTest, ABudgetIsWordsAsOptimizeTakesThem) {
   EXPECT_EQ(message("idle"), "--stop: --idle needs a value");
   EXPECT_EQ(message("idle soon"), "--stop: 'soon' is no number");
   EXPECT_EQ(message("idle 1.5"), "--stop: --idle is a number of attempts, 0 at least");
+  EXPECT_EQ(message("headroom -1"), "--stop: --headroom is 0 at least, not -1");
+  EXPECT_EQ(message("time -0.5"), "--stop: --time is 0 at least, not -0.5");
   EXPECT_EQ(message("--budget 0"), "--stop: --budget is a number of attempts, 1 at least");
 }
 

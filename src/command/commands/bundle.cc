@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command/command.h"
+#include "command/wrong_input.h"
 #include "problem/import/import.h"
 
 namespace hone::verb_bundle {
@@ -24,7 +25,7 @@ constexpr Option kOptions[] = {
 // A run by its id, or all runs of a problem.
 Result<std::vector<RunRecord>> Meant(VerbCall& call, Store& store, const std::string& word) {
   std::error_code ignored;
-  if (!std::filesystem::exists(word, ignored)) return std::vector{HONE_TRY(store.FindRun(word))};
+  if (!std::filesystem::exists(word, ignored)) return std::vector{HONE_TRY(Named(store.FindRun(word)))};
   ImportOptions import;
   import.python = call.Text("python");
   const std::string identity = Identity(HONE_TRY(Import(word, import)));

@@ -15,6 +15,7 @@
 #include "command/profile_text.h"
 #include "command/run_attempt.h"
 #include "command/target.h"
+#include "command/wrong_input.h"
 #include "diagnose/advisers.h"
 #include "diagnose/insight.h"
 #include "diagnose/roofline.h"
@@ -178,7 +179,7 @@ Result<Answer> DiagnoseAll(Store& store, const RunRecord& run, const Graph& grap
 
 Result<Answer> DiagnoseRun(const Graph& graph, const Advisers& advisers, VerbCall& call) {
   Store store = HONE_TRY(Store::OpenExisting(StorePath(call)));
-  const RunRecord run = HONE_TRY(store.FindRun(call.Text("candidate")));
+  const RunRecord run = HONE_TRY(Named(store.FindRun(call.Text("candidate"))));
   if (Identity(graph.problem()) != run.problem_identity) {
     return Fail(ErrorKind::kUsage, fmt::format("run {} is of another problem ({}) than {}", run.id, run.problem_name,
                                                call.Text("problem")));

@@ -17,6 +17,7 @@
 #include "command/evaluation_text.h"
 #include "command/run_attempt.h"
 #include "command/target.h"
+#include "command/wrong_input.h"
 #include "dsl/lower.h"
 #include "graph/graph.h"
 #include "oracle/oracle.h"
@@ -286,7 +287,7 @@ Result<Answer> RunExport(VerbCall& call) {
   Store store = HONE_TRY(Store::OpenExisting(StorePath(call)));
 
   ExportMaterial material;
-  material.run = HONE_TRY(store.FindRun(call.Text("run")));
+  material.run = HONE_TRY(Named(store.FindRun(call.Text("run"))));
   material.attempt = HONE_TRY(AcceptedAttempt(store, material.run, call.Int("attempt")));
   HONE_TRY(SpeakFor(store, material));
   const std::string problem_json = HONE_TRY(store.Blob(material.run.problem_blob));

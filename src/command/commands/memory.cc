@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "command/command.h"
 #include "command/evaluation_text.h"
+#include "command/wrong_input.h"
 #include "search/memory_file.h"
 #include "search/remember.h"
 #include "store/store.h"
@@ -191,7 +192,7 @@ Result<Answer> Export(VerbCall& call, Store& store) {
 
 Result<Answer> Import(VerbCall& call, Store& store) {
   const std::string file = call.Text("import");
-  const MemoryFile memory = HONE_TRY(ReadMemory(HONE_TRY(ReadFile(file)), file));
+  const MemoryFile memory = HONE_TRY(FromInput(ReadMemory(HONE_TRY(FromInput(ReadFile(file))), file)));
   HONE_TRY(store.PutMemory(memory.proven, memory.lessons));
   return Answer(Counts(memory, store.path()), fmt::format("{} of {} are in {}\n", Both(memory), file, store.path()));
 }

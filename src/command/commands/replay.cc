@@ -5,6 +5,7 @@
 
 #include "command/command.h"
 #include "command/evaluation_text.h"
+#include "command/wrong_input.h"
 #include "search/record.h"
 #include "search/stop_replay.h"
 #include "store/store.h"
@@ -31,7 +32,7 @@ const std::vector<std::string> kUsual = {"budget 10", "budget 20", "idle 5", "id
 
 Result<Answer> RunIt(VerbCall& call) {
   Store store = HONE_TRY(Store::OpenExisting(StorePath(call)));
-  const RunRecord run = HONE_TRY(store.FindRun(call.Text("run")));
+  const RunRecord run = HONE_TRY(Named(store.FindRun(call.Text("run"))));
   const RunSettings settings = HONE_TRY(ParseRunSettings(run.settings));
   if (settings.objective.first() != Measure::kTime)
     return Fail(ErrorKind::kUsage,

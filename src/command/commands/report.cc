@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "command/command.h"
 #include "command/run_material.h"
+#include "command/wrong_input.h"
 #include "report/attempt_row.h"
 #include "report/comparison_page.h"
 #include "report/stages.h"
@@ -30,7 +32,7 @@ std::string SizeText(std::size_t bytes) { return fmt::format("{:.1f} kB", static
 
 // What another verb wrote with --json: only a suite's document has rows.
 Result<Answer> ReportDocument(VerbCall& call, const std::string& file) {
-  const std::string text = HONE_TRY(ReadFile(file));
+  const std::string text = HONE_TRY(FromInput(ReadFile(file)));
   const auto document = nlohmann::json::parse(text, nullptr, false);
   const bool suite = document.is_object() && document.contains("rows");
   const std::string_view what = suite ? "suite" : "comparison";
@@ -40,16 +42,25 @@ Result<Answer> ReportDocument(VerbCall& call, const std::string& file) {
   }
   const std::string path = call.Text("output");
   if (path.empty()) return Fail(ErrorKind::kUsage, "name the page to write with -o FILE.html");
-  const std::string page = HONE_TRY((suite ? WriteSuitePage : WriteComparisonPage)(text, file, MadeBy()));
+  const std::string page = HONE_TRY(FromInput((suite ? WriteSuitePage : WriteComparisonPage)(text, file, MadeBy())));
   HONE_TRY(WriteFileAtomically(path, page));
   return Answer({{what, file}, {"files", {{{"path", path}, {"bytes", page.size()}}}}},
                 fmt::format("{}: the page of {}, {}\n", path, file, SizeText(page.size())));
 }
 
+Result<RunRecord> RunToReport(Store& store, const std::string& name) {
+  auto run = Named(store.FindRun(name));
+  std::error_code ignored;
+  if (run || !std::filesystem::is_regular_file(name, ignored)) return run;
+  return Fail(ErrorKind::kUsage, fmt::format("{}: a report is of a run's id, or of a .json file that `hone compare "
+                                             "--json` or `hone optimize --suite S --json` wrote",
+                                             name));
+}
+
 Result<Answer> RunIt(VerbCall& call) {
   if (call.Text("run").ends_with(".json")) return ReportDocument(call, call.Text("run"));
   Store store = HONE_TRY(Store::OpenExisting(StorePath(call)));
-  const RunRecord run = HONE_TRY(store.FindRun(call.Text("run")));
+  const RunRecord run = HONE_TRY(RunToReport(store, call.Text("run")));
   const RunMaterial material = HONE_TRY(ReadRunMaterial(store, run));
   nlohmann::json files = nlohmann::json::array();
   std::string text;

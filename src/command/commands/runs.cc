@@ -11,6 +11,7 @@
 #include "command/command.h"
 #include "command/evaluation_text.h"
 #include "command/flags.h"
+#include "command/wrong_input.h"
 #include "search/record.h"
 #include "store/store.h"
 
@@ -115,7 +116,7 @@ Result<Answer> List(VerbCall& call, Store& store) {
 
 Result<Answer> Annotate(VerbCall& call, Store& store) {
   if (!call.Has("run")) return Fail(ErrorKind::kUsage, "--note needs the run that it is of: hone runs RUN --note TEXT");
-  const RunRecord run = HONE_TRY(store.FindRun(call.Text("run")));
+  const RunRecord run = HONE_TRY(Named(store.FindRun(call.Text("run"))));
   const std::string note = call.Text("note");
   if (note.find('\n') != std::string::npos) return Fail(ErrorKind::kUsage, "--note: it is one line");
   HONE_TRY(store.SetNote(run.id, note));
@@ -126,7 +127,7 @@ Result<Answer> Annotate(VerbCall& call, Store& store) {
 // The runs that --delete, --prune and --keep mean.
 Result<std::vector<RunRecord>> Superfluous(VerbCall& call, Store& store) {
   std::vector<RunRecord> runs;
-  for (const std::string& id : call.Texts("delete")) runs.push_back(HONE_TRY(store.FindRun(id)));
+  for (const std::string& id : call.Texts("delete")) runs.push_back(HONE_TRY(Named(store.FindRun(id))));
   if (!call.Has("prune") && !call.Has("keep")) return runs;
   const std::vector<RunRecord> wanted = HONE_TRY(Wanted(call, store));
   const std::int64_t before = UnixMilliseconds() - call.Int("prune") * kDayMs;

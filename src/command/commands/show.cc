@@ -18,6 +18,7 @@
 #include "command/profile_text.h"
 #include "command/run_attempt.h"
 #include "command/target.h"
+#include "command/wrong_input.h"
 #include "diagnose/diagnose.h"
 #include "search/record.h"
 #include "search/run_ledger.h"
@@ -450,7 +451,7 @@ Result<Answer> ShowAttempt(Store& store, const RunRecord& run, const std::string
 
 Result<Answer> RunIt(VerbCall& call) {
   Store store = HONE_TRY(Store::OpenExisting(StorePath(call)));
-  const RunRecord run = HONE_TRY(store.FindRun(call.Text("run")));
+  const RunRecord run = HONE_TRY(Named(store.FindRun(call.Text("run"))));
   const std::string attempt = call.Text("attempt");
   if (call.Flag("rounds")) {
     if (attempt.empty()) return ShowRounds(store, run);

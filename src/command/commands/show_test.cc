@@ -283,6 +283,23 @@ TEST_F(ShowTest, ARunThatWasKilledIsCalledKilled) {
   EXPECT_EQ(Document("show", {run.id})["state"], "running");
 }
 
+TEST_F(ShowTest, AFileThatIsWrongIsTheCallersAndNamed) {
+  const auto wrong = [&](const char* verb, std::vector<std::string> words) {
+    const Result<Answer> answer = Call(verb, std::move(words));
+    EXPECT_FALSE(answer);
+    EXPECT_EQ(answer.error().kind, ErrorKind::kUsage) << answer.error().message;
+    return answer.error().message;
+  };
+  const std::string page = folder_.path() + "/page.html", lines = folder_.path() + "/bad.jsonl";
+  ASSERT_TRUE(WriteFileAtomically(lines, "{}\n"));
+  ASSERT_TRUE(WriteFileAtomically(folder_.path() + "/bad.json", "[]"));
+  EXPECT_NE(wrong("report", {folder_.path() + "/no.json", "-o", page}).find("no.json"), std::string::npos);
+  EXPECT_NE(wrong("report", {folder_.path() + "/bad.json", "-o", page}).find("bad.json"), std::string::npos);
+  EXPECT_TRUE(wrong("report", {lines, "-o", page}).starts_with(lines + ": a report is of a run's id, or of a .json"));
+  EXPECT_NE(wrong("memory", {"--import", lines}).find("bad.jsonl"), std::string::npos);
+  EXPECT_NE(wrong("memory", {"--import", folder_.path()}).find("Is a directory"), std::string::npos);
+}
+
 TEST_F(ShowTest, ARunShowsItsAttemptsAndMarksTheBest) {
   const Json document = Document("show", {outcome_.run.id.substr(0, 5)});
   EXPECT_EQ(document["attempts"].size(), 25u);
@@ -322,7 +339,8 @@ TEST_F(ShowTest, AnAttemptInFlightIsShownAsNotEnded) {
 }
 
 TEST_F(ShowTest, WhatIsNotThereIsSaidInOneLine) {
-  EXPECT_EQ(Call("show", {"zzz"}).error().kind, ErrorKind::kNotFound);
+  for (const char* verb : {"show", "replay", "report", "export"})
+    EXPECT_EQ(Call(verb, {"zzz"}).error().kind, ErrorKind::kUsage) << verb;
   EXPECT_EQ(Call("show", {outcome_.run.id, "26"}).error().message,
             "run " + outcome_.run.id + " has no attempt 26; it has 1 to 25");
   EXPECT_EQ(Call("show", {outcome_.run.id, "last"}).error().kind, ErrorKind::kUsage);

@@ -1,8 +1,8 @@
 section("proof", (box, data, run) => {
   const timing = data.timing, best = timing && timing.against.find((one) => one.honest);
   if (!run.best) {
-    box.append(el("p", { class: "headline" }, "Nothing was accepted."),
-      el("p", null, plural(data.attempts, "attempt") + " ended; each one's outcome and reason stand below."));
+    box.append(el("p", { class: "headline" }, data.attempts ? "Nothing was accepted." : "No attempt has ended yet."),
+      el("p", null, !data.attempts ? "Whatever comes of the first one stands here then." : plural(data.attempts, "attempt") + " ended; each one's outcome and reason stand below."));
     return;
   }
   // The honest ratio is the one over the fastest baseline.
