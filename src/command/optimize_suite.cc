@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "base/process.h"
 #include "base/sha256.h"
+#include "command/how_made.h"
 #include "command/import_ahead.h"
 #include "command/run_options.h"
 #include "command/store_words.h"
@@ -279,6 +280,7 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   nlohmann::json document = SuiteDocument(rows);
   document["helpings"] = HelpingsOf(problems, ledger);
   document["suite"] = path;
+  document["made"] = HowMade(call, "optimize", options);
   document["store"] = serve.store;
   document["ledger"] = ledger_path;
   document["problems"] = rows.size();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -28,6 +29,7 @@ struct ArmRow {
 struct ComparisonDocument {
   std::vector<std::string> problems;
   std::vector<ArmRow> arms;
+  std::map<std::string, std::string> made;  // how; empty in documents from before that was kept
 };
 
 template <SameAs<PairedFigures> Of>
@@ -66,6 +68,7 @@ template <SameAs<ComparisonDocument> Of>
 void Fields(Of& document, auto&& field) {
   field("problems", document.problems);
   field("arms", document.arms);
+  field("made", document.made);
 }
 
 Result<std::string> WriteComparisonPage(std::string_view json, std::string_view where, std::string_view made_by) {
@@ -85,7 +88,9 @@ Result<std::string> WriteComparisonPage(std::string_view json, std::string_view 
   for (const auto& [id, title] : {std::pair{"arms", "Side by side"},
                                   {"curves", "Quality over attempts"},
                                   {"against", "Against the first"},
-                                  {"problems", "By problem"}}) {
+                                  {"problems", "By problem"},
+                                  {"made", "How it was made"}}) {
+    if (std::string_view(id) == "made" && read->made.empty()) continue;
     if (std::string_view(id) == "against" && read->arms.size() == 1) continue;
     sections.push_back({{"id", id}, {"title", title}, {"data", nlohmann::json::object()}});
   }

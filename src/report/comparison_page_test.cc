@@ -35,6 +35,15 @@ std::string Complaint(const std::string& json) {
   return page.error().message;
 }
 
+TEST(ComparisonPageTest, SaysHowItWasMadeWhereThatIsKnown) {
+  Json document = Document();
+  document["made"] = {{"command", "hone compare --suite tables greedy"}, {"seeds", "20"}};
+  const auto page = WriteComparisonPage(document.dump(), "c.json", "hone 1");
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_NE(page->find("hone compare --suite tables greedy"), std::string::npos);
+  EXPECT_NE(page->find("\"made\""), std::string::npos);
+}
+
 TEST(ComparisonPageTest, HoldsWhatItDrawsAsText) {
   const auto page = WriteComparisonPage(Document().dump(), "c.json", "hone 1");
   ASSERT_TRUE(page) << page.error().message;

@@ -45,7 +45,8 @@ struct SuiteAsWritten {
   double seconds = 0;
   std::vector<SuiteGroupRow> groups;
   std::vector<SuiteProblemRow> rows;
-  std::vector<SuiteHelpingRow> helpings;  // in the order of their ends
+  std::vector<SuiteHelpingRow> helpings;    // in the order of their ends
+  std::map<std::string, std::string> made;  // how; empty in documents from before that was kept
 };
 
 template <SameAs<SuiteMeanRow> Of>
@@ -100,6 +101,7 @@ void Fields(Of& document, auto&& field) {
   field("groups", document.groups);
   field("rows", document.rows);
   field("helpings", document.helpings);
+  field("made", document.made);
 }
 
 Result<std::string> WriteSuitePage(std::string_view json, std::string_view where, std::string_view made_by) {
@@ -122,6 +124,7 @@ Result<std::string> WriteSuitePage(std::string_view json, std::string_view where
     section("speedups", "Speed-ups");
   if (!read->helpings.empty()) section("helpings", "What the time brought");
   section("suite", "All problems");
+  if (!read->made.empty()) section("made", "How it was made");
   nlohmann::json document = ToRecord(*read);
   const std::string name = read->suite.empty() ? "a suite" : read->suite;
   document.update({{"title", fmt::format("{}: suite", name)},

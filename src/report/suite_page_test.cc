@@ -70,6 +70,15 @@ TEST(SuitePageTest, HoldsWhatItDrawsAsText) {
   EXPECT_FALSE(data.contains("signature")) << "nothing is in it that is not drawn";
 }
 
+TEST(SuitePageTest, SaysHowItWasMadeWhereThatIsKnown) {
+  Json document = Document();
+  document["made"] = {{"command", "hone optimize --suite problems"}, {"seed", "1"}};
+  const auto page = WriteSuitePage(document.dump(), "s.json", "hone 1");
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_EQ(DataOf(*page)["made"], document["made"]);
+  EXPECT_EQ(DataOf(*page)["sections"].back()["id"], "made");
+}
+
 TEST(SuitePageTest, WhatThereIsNotHasNoSection) {
   Json document = Document();
   document.erase("helpings");

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "command/code_index_option.h"
 #include "command/command.h"
+#include "command/how_made.h"
 #include "command/live_arms.h"
 #include "command/target.h"
 #include "search/comparison.h"
@@ -267,8 +268,10 @@ Result<Answer> RunIt(VerbCall& call) {
   call.Stage("");
   const Compared compared = CompareArms(problems, budget.attempts);
   const std::string text = Text(arms, compared, problems.size(), call.Int("seeds"), budget.attempts);
-  if (!call.Has("svg")) return Answer(Document(arms, compared, problems), text);
-  return AnswerWithFile(Document(arms, compared, problems), text, ExitCode::kDone, call.Text("svg"),
+  Json document = Document(arms, compared, problems);
+  document["made"] = HowMade(call, "compare", kOptions, call.Texts("arm"));
+  if (!call.Has("svg")) return Answer(document, text);
+  return AnswerWithFile(std::move(document), text, ExitCode::kDone, call.Text("svg"),
                         DrawSvg(arms, compared, problems.size(), call.Int("seeds")));
 }
 
@@ -306,7 +309,8 @@ HONE_ROW(Verb){
         "unwritten (why there is no --svg); searches[]: problem,\n"
         "best_us, arm, seed, stop, attempts[]: candidate, us (0 = refused), best_us, seconds (since the search "
         "began),\n"
-        "change (of the attempt before), rule, promised, brought",
+        "change (of the attempt before), rule, promised, brought; made: command, suite, seeds, budget, target, "
+        "machine, made by",
     .run = RunIt};
 
 }  // namespace hone::verb_compare

@@ -431,7 +431,9 @@ HONE_ROW(Verb){
         "(of each baseline, and of the fastest: geomean, problems, slower); rows[]: name, group, run, attempts, "
         "helpings, "
         "seconds, solved, faster, best_us, bound_us, speedups, honest, allclose, kernels (statements by family), "
-        "flags[], failure, no_ratio (why one is not known), kind; unwritten (why there is no --csv)",
+        "flags[], failure, no_ratio (why one is not known), kind; unwritten (why there is no --csv); made: command, "
+        "suite, seed, budget, "
+        "helping, target, machine, made by",
     .no =
         "nothing was accepted, nothing was shown to be faster than the baseline and than --start, or there was no time "
         "to confirm it; "

@@ -17,6 +17,8 @@ section("arms", (box, data, run) => {
     ], run.arms.map((arm, place) => ({ ...arm, place }))));
 });
 
+section("made", (box, data, run) => box.append(facts(Object.entries(run.made))));
+
 section("curves", (box, data, run) => {
   const longest = Math.max(...run.arms.map((arm) => arm.curve.length));
   // A search that has nothing yet would make all others one line.
