@@ -535,6 +535,40 @@ TEST_F(ImportTest, DistributionsAreRecorded) {
   }
 }
 
+TEST_F(ImportTest, WholeNumbersThatHangOnEachOtherAreKept) {
+  NEEDS_TORCH();
+  const std::string inputs[] = {
+      "torch.cat([torch.full((2, 5), -100), torch.randint(0, 500, (2, 27))], 1)",  // labels, some of them left out
+      "torch.where(torch.rand(2048) < 0.1, -100, torch.randint(0, 128256, (2048,)))",
+      "torch.randint(1, 9, (4,)).cumsum(0).to(torch.int32)",  // offsets
+      "torch.stack([torch.arange(8) + 3 * int(i) for i in torch.tensor([5, 2, 7]).tolist()]) + torch.randint(0, 9, "
+      "(1,))",
+      "torch.randperm(6).view(2, 3).to(torch.int32)",       // pages
+      "(torch.arange(64) < torch.randint(1, 60, (9, 1)))",  // padding
+      "torch.where(torch.rand(8, 32) < 0.5, -10000.0, torch.zeros(()))", "torch.rand(64, 16).argsort(1)[:, :4]",
+      // And what is of independent draws, or as good as that:
+      "torch.randint(0, 500, (2, 32))", "torch.rand(64, 64) < 0.3", "(torch.randn(64, 64) * 30).round().to(torch.int8)",
+      "torch.randint(0, 3, (8,)) * torch.randint(1, 4, (8,))",
+      "torch.cat([torch.randint(0, 9, (4,)), torch.randint(0, 9, (4,))])"};
+  std::string list, names, sum = "0";
+  for (std::size_t i = 0; i < std::size(inputs); ++i) {
+    const auto name = fmt::format("x{}", i);
+    list += inputs[i] + ", ";
+    names += (i ? ", " : "") + name;
+    sum += fmt::format(" + {}.float().sum()", name);
+  }
+  for (const auto& python : Pythons()) {
+    const auto problem =
+        Imported(Module("pass", "return " + sum, "def get_inputs():\n    return [" + list + "]\n", names), python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    for (std::size_t i = 0; i < std::size(inputs); ++i) {
+      const auto name = fmt::format("x{}", i);
+      EXPECT_EQ(std::holds_alternative<FromFile>(problem->Find(name)->generator), i < 8) << inputs[i];
+      EXPECT_EQ(problem->provenance.count("note " + name), i < 8) << inputs[i];
+    }
+  }
+}
+
 TEST_F(ImportTest, WhatIsTooLargeToBeMeasuredStaysInItsRange) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {

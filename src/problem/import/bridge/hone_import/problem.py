@@ -80,7 +80,13 @@ class Importer:
         else:
             values = real_tensor()
         if origin.random:
-            return measured(values)
+            why = dependence(values)
+            if origin.joint and why is None and values.numel() > 1 and whole_numbers(values) and constant_of(values) is None:
+                why = "they come of torch.%s" % origin.joint.lstrip("_")
+            if why is None:
+                return measured(values)
+            self.notes["note " + name] = "its numbers are no independent draws (%s): kept as the file gives them" % why
+            return self.weights.add(name, values)
         constant = constant_of(values)
         if constant is not None:
             return {"kind": "constant", "value": constant}

@@ -8,10 +8,12 @@ class Origin:
     """How the elements of a storage came about: a generator where that is known, and whether chance was involved.
 
     `sample`: some elements as operators on such draws would make them, where no generator says it: a softmax of uniform numbers.
+    `joint`: the operator on the way whose results hang on each other, if any.
     """
 
-    def __init__(self, kind="unknown", a=0.0, b=0.0, random=False, value=None, spread=False, sample=None):
+    def __init__(self, kind="unknown", a=0.0, b=0.0, random=False, value=None, spread=False, sample=None, joint=None):
         self.kind, self.a, self.b, self.random, self.value, self.spread, self.sample = kind, a, b, random, value, spread, sample
+        self.joint = joint
 
     def drawn(self, count, seed):
         """`count` real elements, or None."""
@@ -30,7 +32,7 @@ class Origin:
 
     def affine(self, scale, shift):
         if not (math.isfinite(scale) and math.isfinite(shift)) or scale == 0:
-            return Origin(random=self.random)
+            return Origin(random=self.random, joint=self.joint)
         if self.kind == "constant":
             return Origin("constant", self.a * scale + shift)
         if self.kind == "uniform":
@@ -42,7 +44,8 @@ class Origin:
             # Spread by more than 1, as in 2 * randint(0, 2) - 1: the range has values that the file does not draw.
             ends = sorted((self.a * int(scale) + int(shift), (self.b - 1) * int(scale) + int(shift)))
             return Origin("integer", ends[0], ends[1] + 1, True, spread=self.spread or abs(scale) != 1)
-        return Origin(random=self.random, sample=None if self.sample is None else real(lambda: self.sample * scale + shift))
+        sample = None if self.sample is None else real(lambda: self.sample * scale + shift)
+        return Origin(random=self.random, sample=sample, joint=self.joint)
 
     def generator(self):
         if self.kind == "constant":
@@ -120,6 +123,9 @@ def sampled(name, args, kwargs, origins, made):
     return real(finite)
 
 
+# Elements of what these give hang on each other: offsets ascend, a permutation has each number once, counts have one sum.
+JOINT = re.compile(r"^(cumsum|cummax|cummin|sort|argsort|topk|kthvalue|randperm|multinomial|bincount|histc|_?unique\w*|scatter_add|"
+                   r"index_add)$")
 RANDOM = re.compile(r"rand|bernoulli|multinomial|normal|uniform|exponential|cauchy|geometric|poisson|dropout|random_")
 
 
@@ -200,7 +206,8 @@ class Recorder(TorchDispatchMode):
             place, size = storage_of(target)
             whole = target.numel() * target.element_size() == size
             origin = self.result(name[:-1], args, kwargs, origins, target)
-            self.origins[place] = origin if whole else Origin(random=origin.random or origins[0].random)
+            self.origins[place] = origin if whole else Origin(random=origin.random or origins[0].random,
+                                                              joint=origin.joint or origins[0].joint)
         else:
             for made in tree_flatten(out)[0]:
                 if isinstance(made, torch.Tensor) and storage_of(made)[0] not in places:
@@ -252,7 +259,7 @@ class Recorder(TorchDispatchMode):
             if name == "_to_copy":
                 to_float = made.dtype.is_floating_point
                 keeps = to_float or source.kind == "constant" and source.a == int(source.a) or source.kind == "integer"
-                return source if keeps and made.dtype != torch.bool else Origin(random=source.random)
+                return source if keeps and made.dtype != torch.bool else Origin(random=source.random, joint=source.joint)
             scalars = [a for a in args if isinstance(a, (int, float)) and not isinstance(a, bool)]
             if len(origins) == 1 and len(args) == 2 and len(scalars) == 1 and not kwargs:
                 s = float(scalars[0])
@@ -268,8 +275,51 @@ class Recorder(TorchDispatchMode):
                     return source.affine(-1.0, s)
             if name == "neg":
                 return source.affine(-1.0, 0.0)
+        joint = name if JOINT.match(name) else next((o.joint for o in origins if o.joint), None)
         return Origin(random=any(o.random for o in origins) or bool(RANDOM.search(name)),
-                      sample=sampled(name, args, kwargs, origins, made) if origins else None)
+                      sample=sampled(name, args, kwargs, origins, made) if origins else None, joint=joint)
+
+
+def whole_numbers(tensor):
+    """Whether a tensor holds whole numbers alone, of a range that an integer generator would be made for."""
+    if not tensor.dtype.is_floating_point:
+        return True
+    flat = tensor.double()
+    return bool(torch.isfinite(flat).all()) and bool((flat == flat.round()).all()) and float(flat.max() - flat.min()) < 1 << 20
+
+
+UNLIKELY = math.log(1e-3)
+
+
+def dependence(tensor):
+    """Why whole numbers are evidently no independent draws of a range, or None. What is drawn in their place then has values that the
+    file never gives: a label between -100 and 0, or offsets that go back and forth."""
+    if tensor.numel() < 2 or tensor.is_complex() or not whole_numbers(tensor):
+        return None
+    rows = tensor.detach().reshape(-1, tensor.shape[-1] if tensor.dim() else 1).double()
+    rows = rows[: max(1, (1 << 20) // rows.shape[1])]
+    values, counts = torch.unique(rows, return_counts=True)
+    low, high, total, span = float(values[0]), float(values[-1]), rows.numel(), float(values[-1] - values[0]) + 1
+    if low == high:
+        return None
+    if values.numel() * 4 <= span and values.numel() * 8 <= total:
+        return "a few values far apart"
+    for end, next_to_it, count in ((low, float(values[1]), int(counts[0])), (high, float(values[-2]), int(counts[-1]))):
+        gap = abs(next_to_it - end) - 1
+        often = math.lgamma(total + 1) - math.lgamma(count + 1) - math.lgamma(total - count + 1) - (count - 1) * math.log(span)
+        left_out = (total - count) * math.log1p(-gap / span)
+        if gap > 0 and (often < UNLIKELY or gap * 16 >= span and left_out < UNLIKELY):
+            return "%d stands apart from the others" % end
+    for table in (rows, rows.reshape(1, -1)):
+        count, length = table.shape
+        steps = table.diff(dim=1)
+        sorted_by_chance = math.lgamma(length + span) - math.lgamma(length + 1) - math.lgamma(span) - length * math.log(span)
+        if count * (sorted_by_chance + math.log(2)) < UNLIKELY and bool((steps >= 0).all() or (steps <= 0).all()):
+            return "they are sorted"
+        once_by_chance = math.lgamma(span + 1) - math.lgamma(span - length + 1) - length * math.log(span) if length <= span else 0
+        if count * once_by_chance < UNLIKELY and bool((table.sort(dim=1)[0].diff(dim=1) > 0).all()):
+            return "each of them is there once"
+    return None
 
 
 def measured(tensor):
