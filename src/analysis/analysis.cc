@@ -38,20 +38,23 @@ class Analyzer {
     for (std::size_t s = 0; s < graph.stages().size(); ++s) Define(s);
   }
 
-  std::vector<Flag> Flags() {
+  // The tensors of the problem that some output hangs on.
+  std::set<int> Influences() const {
     std::set<int> influences;
+    for (std::size_t o = 0; o < graph_.problem().Outputs().size(); ++o) {
+      const auto& depends = depends_[static_cast<std::size_t>(graph_.Output(o))];
+      influences.insert(depends.begin(), depends.end());
+    }
+    return influences;
+  }
+
+  std::vector<Flag> Flags() {
     bool some_output_varies = false;
     const auto outputs = graph_.problem().Outputs();
     for (std::size_t o = 0; o < outputs.size(); ++o) {
-      const auto& depends = depends_[static_cast<std::size_t>(graph_.Output(o))];
-      influences.insert(depends.begin(), depends.end());
       if (ElementCount(outputs[o]->shape) > 0) some_output_varies |= FlagOutput(*outputs[o], graph_.Output(o));
     }
-    Flag ignored{.kind = FlagKind::kIgnoresInput, .reason = "no output hangs on it"};
-    for (std::size_t t = 0; t < graph_.problem().tensors.size(); ++t) {
-      const Tensor& tensor = graph_.problem().tensors[t];
-      if (tensor.role == Role::kInput && !influences.count(static_cast<int>(t))) ignored.inputs.push_back(tensor.name);
-    }
+    Flag ignored{.kind = FlagKind::kIgnoresInput, .inputs = Ignored(), .reason = "no output hangs on it"};
     if (some_output_varies && !ignored.inputs.empty()) flags_.push_back(std::move(ignored));
     // Work that is not needed at all is not worth a word more.
     if (some_output_varies) FlagWork();
@@ -98,6 +101,31 @@ class Analyzer {
       }
     }
     depends_[static_cast<std::size_t>(stage.buffer)] = std::move(all);
+  }
+
+  std::vector<std::string> Ignored() const {
+    std::set<int> influences = Influences();
+    std::vector<int> ignored;
+    Problem free = graph_.problem();  // its constant inputs may be anything
+    bool some_freed = false;
+    for (std::size_t t = 0; t < free.tensors.size(); ++t) {
+      Tensor& tensor = free.tensors[t];
+      if (tensor.role != Role::kInput || influences.count(static_cast<int>(t))) continue;
+      ignored.push_back(static_cast<int>(t));
+      if (!std::holds_alternative<Constant>(tensor.generator)) continue;
+      tensor.generator = FromFile{};
+      some_freed = true;
+    }
+    // A mask of ones or a place in a cache is a number in this file and not in every call: folded away as that number,
+    // it would seem that nothing hangs on it.
+    if (some_freed) {
+      if (const auto graph = Graph::Create(std::move(free))) influences.merge(Analyzer(*graph).Influences());
+    }
+    std::vector<std::string> names;
+    for (const int t : ignored) {
+      if (!influences.count(t)) names.push_back(graph_.problem().tensors[static_cast<std::size_t>(t)].name);
+    }
+    return names;
   }
 
   bool IsInput(int tensor) const {

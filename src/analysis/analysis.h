@@ -13,12 +13,12 @@
 namespace hone {
 
 enum class FlagKind : std::uint8_t {
-  kZero,            // all elements of an output are 0 in exact arithmetic
-  kConstant,        // are one number
-  kNotFinite,       // are NaN or infinite, whatever the inputs: no candidate can be told right from wrong
-  kIgnoresAll,      // an output hangs on no input
-  kIgnoresInput,    // no output hangs on an input
-  kNearlyZero,      // 0 would pass for an output
+  kZero,          // all elements of an output are 0 in exact arithmetic
+  kConstant,      // are one number
+  kNotFinite,     // are NaN or infinite, whatever the inputs: no candidate can be told right from wrong
+  kIgnoresAll,    // an output hangs on no input
+  kIgnoresInput,  // no output hangs on an input, were it drawn otherwise: one that is a number in the file may be used
+  kNearlyZero,    // 0 would pass for an output
   kNearlyConstant,  // some constant would pass for an output, or the output for one draw of the inputs for all others
   kCollapsible,     // algebra saves at least half of the work
 };

@@ -126,6 +126,27 @@ TEST(AnalysisTest, InputsThatNothingHangsOnAreNamed) {
             "nothing hangs on z: no output hangs on it\n");
 }
 
+TEST(AnalysisTest, AnInputThatIsANumberInTheFileIsNotIgnored) {
+  const auto with = [](const std::string& nodes, double value) {
+    return Said(WithGenerators(SmallProblem("fp32", "x f32 4, m f32 4", "y f32 4", nodes), {{"m", Constant{value}}}));
+  };
+  const std::string times = R"([{"op": "mul", "args": {"self": "%x", "other": "%m"}, "outputs": ["y"]}])";
+  EXPECT_EQ(with(times, 1), "");
+  EXPECT_EQ(with(times, 3), "");
+  // As it is drawn, nothing is left of x.
+  EXPECT_EQ(with(times, 0), "output y is zero: the terms of node 0 (mul) cancel\n");
+  const std::string not_at_all = R"([
+    {"op": "sub", "args": {"self": "%m", "other": "%m"}, "outputs": ["d"]},
+    {"op": "add", "args": {"self": "%x", "other": "%d"}, "outputs": ["y"]}])";
+  EXPECT_EQ(with(not_at_all, 1), "nothing hangs on m: no output hangs on it\n");
+  const std::string below = R"([
+    {"op": "lt", "args": {"self": "%i", "other": "%p"}, "outputs": ["b"]},
+    {"op": "where", "args": {"condition": "%b", "self": "%x", "other": "%z"}, "outputs": ["y"]}])";
+  EXPECT_EQ(Said(WithGenerators(SmallProblem("fp32", "x f32 4, z f32 4, i i64 4, p i64 1", "y f32 4", below),
+                                {{"p", Constant{40}}, {"i", IntegerRange{0, 64}}})),
+            "");
+}
+
 TEST(AnalysisTest, ASoftmaxOverVeryManyIsZeroToWithinTheTolerance) {
   const auto softmax = [](int n) {
     return WithGenerators(SmallProblem("fp32", "x f32 2x" + std::to_string(n), "y f32 2x" + std::to_string(n),
