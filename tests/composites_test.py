@@ -111,8 +111,10 @@ def fails(name, folder, hone):
     return None
 
 
+TURNED = HEAD % ("self.register_buffer('f', torch.polar(torch.ones(12, 4), torch.arange(48.0).view(12, 4)))", "x",
+                 "return torch.view_as_real(torch.view_as_complex(x.reshape(2, 12, 4, 2)) * self.f).flatten(2)", "torch.randn(2, 12, 8)")
 # What a model with a complex parameter computes as an exported module, which takes that from the model.
-EXPORTED = """import sys, torch
+TURNS = """import sys, torch
 sys.path.insert(0, sys.argv[1])
 from hone_kernel import ModelNew, model
 new, old, x = ModelNew(), model.Model(), torch.randn(2, 12, 8)
@@ -121,13 +123,21 @@ for _ in range(2):
     new.f.mul_(2j)
     old.f.mul_(2j)
 """
+CACHED = HEAD % ("pass", "x, c, p", "c.index_copy_(0, p, x); return c * 2", "torch.randn(4, 8), torch.randn(64, 8), torch.randperm(64)[:4]")
+# That an exported module does not write into its inputs is said wherever one reads of it.
+SAYS = """import pathlib, sys, subprocess
+sys.path.insert(0, sys.argv[1])
+from hone_kernel import ModelNew
+checked = subprocess.run([sys.executable, sys.argv[1] + "/verify.py", "--seconds", "0.1"], capture_output=True, text=True).stdout
+for text in (ModelNew.__doc__, pathlib.Path(sys.argv[1], "README.md").read_text(), checked):
+    assert "forward writes into c, which kernels leave alone" in text, text
+"""
 
 
-def fails_exported(folder, hone):
-    path = folder / "turned.py"
-    path.write_text(HEAD % ("self.register_buffer('f', torch.polar(torch.ones(12, 4), torch.arange(48.0).view(12, 4)))", "x",
-                            "return torch.view_as_real(torch.view_as_complex(x.reshape(2, 12, 4, 2)) * self.f).flatten(2)", "torch.randn(2, 12, 8)"))
-    problem, store, out = folder / "turned.json", ["--store", folder / "runs.sqlite"], folder / "turned"
+def fails_exported(name, source, check, folder, hone):
+    path = folder / (name + ".py")
+    path.write_text(source)
+    problem, store, out = folder / (name + ".json"), ["--store", folder / "runs.sqlite"], folder / name
     run = None
     for command in (["import", path, "-o", problem], ["optimize", problem, "--budget", 1, "--time", 0, "--no-torch", "--json", *store],
                     ["export", None, "-o", out, *store]):
@@ -135,7 +145,7 @@ def fails_exported(folder, hone):
         if done.returncode != 0 and command[0] != "optimize":  # which need not find anything faster
             return done.stderr.strip()
         run = json.loads(done.stdout)["run"] if command[0] == "optimize" else run
-    done = subprocess.run([sys.executable, "-c", EXPORTED, str(out)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", check, str(out)], capture_output=True, text=True)
     return done.stderr.strip() if done.returncode != 0 else None
 
 
@@ -144,17 +154,18 @@ def main():
         print("skipped: torch %s has no modes of functions" % torch.__version__)
         sys.exit(77)
     hone = os.path.abspath(sys.argv[1])
-    failed = 0
+    failed, exported = 0, (("turned", TURNED, TURNS), ("cached", CACHED, SAYS))
     with tempfile.TemporaryDirectory() as folder:
         for name in MODELS:
             why = fails(name, pathlib.Path(folder), hone)
             if why:
                 failed += 1
                 print("tests/composites_test.py:1: %s: %s" % (name, why))
-        if why := fails_exported(pathlib.Path(folder), hone):
-            failed += 1
-            print("tests/composites_test.py:1: exported: %s" % why)
-    print("%d models: %s" % (len(MODELS) + 1, "%d wrong" % failed if failed else "all well"))
+        for name, source, check in exported:
+            if why := fails_exported(name, source, check, pathlib.Path(folder), hone):
+                failed += 1
+                print("tests/composites_test.py:1: exported: %s: %s" % (name, why))
+    print("%d models: %s" % (len(MODELS) + len(exported), "%d wrong" % failed if failed else "all well"))
     sys.exit(1 if failed else 0)
 
 

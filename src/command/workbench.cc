@@ -13,6 +13,7 @@
 #include "dsl/lower.h"
 #include "problem/import/confine.h"
 #include "problem/import/import.h"
+#include "problem/left_out.h"
 #include "target/cpu/host_libraries.h"
 #include "target/cuda/device_calibration.h"
 #include "target/cuda/driver.h"
@@ -93,6 +94,7 @@ Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const W
   Problem problem = HONE_TRY(Import(path, import));
   call.Stage("");
   if (!path.ends_with(".json") && !CanConfine()) call.Note(kNotConfined);
+  if (const std::string writes = WritesLeftOut(problem); !writes.empty()) call.Note(writes);
   return OpenWorkbench(call, std::move(problem), options);
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "problem/left_out.h"
+
 namespace hone {
 namespace {
 
@@ -63,6 +65,14 @@ const Tensor* Problem::Find(std::string_view wanted) const {
     if (tensor.name == wanted) return &tensor;
   }
   return nullptr;
+}
+
+std::string WritesLeftOut(const Problem& problem) {
+  const auto found = problem.provenance.find("note writes");
+  if (found == problem.provenance.end()) return "";
+  std::string line = found->second;
+  std::replace(line.begin(), line.end(), '\n', ' ');  // it goes into comments, and a problem.json may say anything
+  return line;
 }
 
 }  // namespace hone

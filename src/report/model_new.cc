@@ -9,6 +9,7 @@
 
 #include "base/sha256.h"
 #include "candidate/plan.h"
+#include "problem/left_out.h"
 #include "report/host_text.h"
 #include "report/reference_text.h"
 
@@ -146,6 +147,7 @@ Result<std::string> ModelNewText(const ExportMaterial& material) {
       "and\n"
       "# nothing else. Needs PyTorch 2.6 or newer and the CUDA toolkit; the kernels are compiled on import.\n",
       material.problem.name, arch, material.hone_version);
+  if (const std::string writes = WritesLeftOut(material.problem); !writes.empty()) text += "# " + writes + ".\n";
   text +=
       "import functools\nimport inspect\nimport os\n\nimport torch\nfrom torch.utils.cpp_extension import "
       "load_inline\n\n";

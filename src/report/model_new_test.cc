@@ -136,6 +136,14 @@ std::string WithoutComments(const std::string& text) {
   return std::regex_replace(text, std::regex("(#|//)[^\n]*"), "");
 }
 
+TEST(ModelNewTest, WhatForwardWritesAndKernelsDoNotIsSaid) {
+  ExportMaterial material = Material();
+  material.problem.provenance["note writes"] = "forward writes into x\nimport os";
+  const auto text = ModelNewText(material);
+  ASSERT_TRUE(text);
+  EXPECT_TRUE(Holds(*text, "\n# forward writes into x import os.\n"));
+}
+
 std::string Between(const std::string& text, const std::string& begin, const std::string& end) {
   const std::size_t from = text.find(begin) + begin.size();
   return text.substr(from, text.find(end, from) - from);

@@ -13,6 +13,7 @@
 #include "command/command.h"
 #include "graph/graph.h"
 #include "problem/import/confine.h"
+#include "problem/left_out.h"
 
 namespace hone::verb_import {
 namespace {
@@ -146,6 +147,7 @@ Result<Answer> RunImport(VerbCall& call) {
   Problem problem = HONE_TRY(Import(file, options));
   call.Stage("");
   if (!file.ends_with(".json") && !CanConfine()) call.Note(kNotConfined);
+  if (const std::string writes = WritesLeftOut(problem); !writes.empty()) call.Note(writes);
   const auto graph = Graph::Create(problem);
   if (!graph) call.Note(fmt::format("imported, but hone cannot optimize it yet: {}", graph.error().message));
   if (graph) HONE_TRY(CheckShapes(*graph, recorded, file));

@@ -21,6 +21,7 @@
 #include "problem/import/bridge.h"
 #include "problem/import/confine.h"
 #include "problem/import/python.h"
+#include "problem/left_out.h"
 #include "problem/testing/warm_python.h"
 
 namespace hone {
@@ -337,6 +338,32 @@ TEST_F(ImportTest, ACacheThatIsFilledOnceIsOfTheGraph) {
       const auto problem = Imported(Module(init, forward), python);
       ASSERT_TRUE(problem) << problem.error().message << "\n" << init;
       EXPECT_EQ(Ops(*problem).substr(0, 11), "aten.arange") << "torch " << python.torch_version << "\n" << init;
+    }
+  }
+}
+
+TEST_F(ImportTest, WhatForwardWritesAndKernelsDoNotIsSaid) {
+  NEEDS_TORCH();
+  struct {
+    const char *init, *forward, *written;
+  } const cases[] = {
+      {"pass", "c.index_copy_(0, p, x)\n        return c * 2", "c"},
+      {"pass", "c[1:3] = x[:2]\n        x.relu_()\n        return c.sum(0) + x", "x and c"},
+      {"self.register_buffer('k', torch.randn(6, 8))", "self.k[2:6] = x\n        return self.k.sum(0)", "self.k"},
+      // Traced by torch.export.
+      {"pass", "c[1:3] = x[:2]\n        return nn.functional.dropout(c.sum(0), 0.5)", "c"},
+      {"self.n = nn.BatchNorm1d(8)", "y = c.clone()\n        y[1:5] = x\n        return self.n(y)", ""}};
+  for (const auto& python : Pythons()) {
+    const bool old = python.torch_version.starts_with("1.");
+    for (const auto& [init, forward, written] : cases) {
+      const auto problem = Imported(
+          Module(init, forward,
+                 "def get_inputs():\n    return [torch.rand(4, 8), torch.randn(6, 8), torch.arange(4)]\n", "x, c, p"),
+          python);
+      if (old && !problem) continue;  // it cannot express writing into a view, and says so
+      ASSERT_TRUE(problem) << problem.error().message << "\n" << forward;
+      const std::string said = WritesLeftOut(*problem), names = said.substr(0, said.find(", which"));
+      EXPECT_EQ(names, *written ? fmt::format("forward writes into {}", written) : "") << forward;
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "candidate/plan.h"
+#include "problem/left_out.h"
 #include "report/export.h"
 #include "report/host_text.h"
 #include "report/model_new.h"
@@ -39,6 +40,11 @@ std::string Usage(const ExportMaterial& material) {
   }
   return fmt::format("```python\nfrom hone_kernel import ModelNew\nmodel = ModelNew({}){}\ny = model(...)\n```\n{}\n",
                      arguments, device, material.why_no_model);
+}
+
+std::string LeftOut(const Problem& problem) {
+  const std::string writes = WritesLeftOut(problem);
+  return writes.empty() ? "" : "\nIt does not all that Model does: " + writes + ".\n\n";
 }
 
 // The kernel as machine code, and what launches it.
@@ -92,7 +98,7 @@ Result<std::vector<ExportedFile>> WriteCuda(const ExportMaterial& material) {
   }
   files.push_back({"export.json", ExportFacts(material), {}});
   std::string readme = fmt::format("# {}: a kernel for a CUDA device\n\n", material.problem.name);
-  readme += "## How fast\n" + SpeedSection(material) + "\n## How to use it\n" + usage;
+  readme += "## How fast\n" + SpeedSection(material) + "\n## How to use it\n" + usage + LeftOut(material.problem);
   readme += "\n`plan.json` is the same for other programs: sources, and what to launch with them.\n";
   readme += "\n## Files\n" + FileTable(files);
   files.push_back({"README.md", std::move(readme), {}});
@@ -112,7 +118,7 @@ Result<std::vector<ExportedFile>> Write(const ExportMaterial& material) {
 
   std::string readme = fmt::format("# {}: a kernel\n\n", material.problem.name);
   readme += "## How fast\n" + SpeedSection(material);
-  readme += "\n## How to use it\n" + Usage(material);
+  readme += "\n## How to use it\n" + Usage(material) + LeftOut(material.problem);
   readme +=
       "It needs a C++ compiler, since `kernel.cc` is built for this machine on first use (into `build/`), and PyTorch "
       "1.13 or newer.\n"

@@ -41,6 +41,7 @@ hone_module = load("hone_module")
 KernelError = hone_module.KernelError
 PROBLEM, INPUTS, PARAMETERS, OUTPUTS = hone_module.PROBLEM, hone_module.INPUTS, hone_module.PARAMETERS, hone_module.OUTPUTS
 PROVENANCE = PROBLEM.get("provenance", {})
+WRITES = PROVENANCE.get("note writes", "")  # what Model's forward writes beside its results, and ModelNew's does not
 DTYPES = {name: getattr(torch, row["torch"], None) for name, row in hone_module.TYPES.items()}  # an older torch lacks some
 Calls = load("hone_calls").Calls
 DEVICE = Calls.DEVICE
@@ -244,3 +245,6 @@ else:
 
         def forward(self, *inputs):
             return run(list(inputs), [getattr(self, spec["name"]) for spec in PARAMETERS])
+
+if WRITES:
+    ModelNew.__doc__ += "\n\n        %s." % WRITES

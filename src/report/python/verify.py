@@ -185,6 +185,8 @@ def verify_model(options):
         compare("after the timing", old, inputs, new(*inputs))
         compare("after it, fresh inputs", old, draw(8, 1.0), new(*draw(8, 1.0)))
     print("right")
+    if hone_kernel.WRITES:
+        print("not checked: %s" % hone_kernel.WRITES)
     median, other = statistics.median(ours), statistics.median(theirs)
     print("ModelNew %s, Model %s: %.2fx as fast (medians of %d and %d calls, %d threads each)" %
           (time_text(median), time_text(other), other / median, len(ours), len(theirs), torch.get_num_threads()))

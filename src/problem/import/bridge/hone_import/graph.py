@@ -13,12 +13,15 @@ class Cell:
     """What a PyTorch node stands for. In-place operators give a cell a new value; then its views are out of date."""
 
     def __init__(self, value, base=None):
-        self.value, self.views, self.stale, self.base = value, [], None, base
+        self.value, self.views, self.stale, self.base, self.written = value, [], None, base, False
         if base is not None:
             base.views.append(self)
 
     def mutate(self, value, op):
         self.value = value
+        whole = self
+        while whole is not None:
+            whole.written, whole = True, whole.base
         for view in self.views:
             view.make_stale(op)
         if self.base is not None:

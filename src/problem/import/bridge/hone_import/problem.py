@@ -119,6 +119,7 @@ class Importer:
             name = name_it(value, names[i] if flat else "input_%d" % i)
             add(value, "input", tensor,
                 self.generator(name, tensor, lambda i=i: tree_flatten(self.real(name).inputs)[0][i]))
+        self.note_writes()
         numbers = ["%s = %r" % (names[i] if i < len(names) else "input_%d" % i, x) for i, x in enumerate(flat_inputs)
                    if not isinstance(x, torch.Tensor)]
         if numbers:
@@ -172,6 +173,17 @@ class Importer:
             provenance["workload"] = str(OPTIONS["workload"].get("uuid", OPTIONS.get("workload_where")))
         return {"hone_problem": 1, "name": base, "tensors": tensors, "graph": graph, "contract": OPTIONS["contract"],
                 "provenance": provenance}
+
+    def note_writes(self):
+        """Kernels write results alone. Running statistics of norms are nobody's result."""
+        statistics = ("running_mean", "running_var", "num_batches_tracked")
+        names = [self.inputs[what].name for kind, what in sorted(self.writer.written) if kind == "input"]
+        names += ["self." + what for what in self.built.weights
+                  if ("weight", what) in self.writer.written and what.split(".")[-1] not in statistics]
+        if names:
+            self.notes["note writes"] = (
+                "forward writes into %s, which kernels leave alone: what is written is part of the result only if forward returns it, "
+                "too (return y, %s), and then the caller has to keep it" % (" and ".join(names), ", ".join(names)))
 
     def reference(self, argument):
         if isinstance(argument, Value):

@@ -16,7 +16,8 @@ def forward_names(model):
 
 
 def export_new(built):
-    """torch 2.x: {placeholder node: ("input", index) | ("weight", name) | ("constant", tensor)}, nodes and outputs."""
+    """torch 2.x: nodes, {placeholder node: ("input", index) | ("weight", name) | ("constant", tensor)}, outputs, and those of the
+    inputs and weights that are written into."""
     if isinstance(built, Archive):
         program = built.program
     else:
@@ -46,8 +47,12 @@ def export_new(built):
     if index != len(flat_inputs):
         raise Complaint("torch.export sees %d inputs where get_inputs() gives %d" % (index, len(flat_inputs)))
     results = next(n for n in program.graph.nodes if n.op == "output").args[0]
-    outputs = [result for spec, result in zip(program.graph_signature.output_specs, results) if spec.kind == OutputKind.USER_OUTPUT]
-    return program.graph_module, sources, outputs
+    specs = program.graph_signature.output_specs
+    outputs = [result for spec, result in zip(specs, results) if spec.kind == OutputKind.USER_OUTPUT]
+    targets = {spec.target for spec in specs if spec.kind.name.endswith("_MUTATION")}
+    written = {source for node, source in sources.items()
+               if source[0] == "input" and node.name in targets or source[0] == "weight" and source[1] in targets}
+    return program.graph_module, sources, outputs, written
 
 
 def refuse_effects(nodes):
@@ -130,6 +135,12 @@ def define_old_shapes():
         LIBRARY[1].impl("max_pool3d_with_indices", pooled_3d)
 
 
+def changed(tensor):
+    """Whether a functional tensor has been written into."""
+    inner = getattr(tensor, "elem", None)
+    return NEW and isinstance(inner, torch.Tensor) and torch._is_functional_tensor(inner) and torch._functionalize_has_data_mutation(inner)
+
+
 class Function:
     """forward as a function of weights, by their names, and of those inputs that are tensors; its results are a list."""
 
@@ -137,6 +148,7 @@ class Function:
         self.model, self.call = built.model, call
         self.flat_inputs, self.structure = tree_flatten(built.inputs)
         self.tensors = [t for t in self.flat_inputs if isinstance(t, torch.Tensor)]
+        self.written = set()  # sources, where tensors are functional ones
 
         def current_weights(part, _):  # a recurrent layer keeps a list of its own, past which functional_call puts new values
             part._flat_weights = [getattr(part, name) for name in part._flat_weights_names]
@@ -146,16 +158,20 @@ class Function:
     def __call__(self, weights, *tensors):
         given = iter(tensors)
         inputs = tree_unflatten([next(given) if isinstance(t, torch.Tensor) else t for t in self.flat_inputs], self.structure)
-        return tree_flatten(self.call(self.model, weights, tuple(inputs)))[0]
+        made = tree_flatten(self.call(self.model, weights, tuple(inputs)))[0]
+        self.written.update(place for place, t in zip(self.places(weights), [*weights.values(), *tensors]) if changed(t))
+        return made
 
     def close(self):
         for hook in self.hooks:
             hook.remove()
 
+    def places(self, weights):
+        inputs = [("input", i) for i, t in enumerate(self.flat_inputs) if isinstance(t, torch.Tensor)]
+        return [("weight", name) for name in weights] + inputs
+
     def sources(self, weights, module):
-        places = [("weight", name) for name in weights]
-        places += [("input", i) for i, t in enumerate(self.flat_inputs) if isinstance(t, torch.Tensor)]
-        return dict(zip([n for n in module.graph.nodes if n.op == "placeholder"], places))
+        return dict(zip([n for n in module.graph.nodes if n.op == "placeholder"], self.places(weights)))
 
 
 def results_of_graph(module):
@@ -222,7 +238,7 @@ def export_once(built):
             if value is None:
                 return None
             setattr(module, node.target, value)
-    return module, function.sources(weights, module), results_of_graph(module)
+    return module, function.sources(weights, module), results_of_graph(module), function.written
 
 
 def export_old(built):
@@ -238,7 +254,7 @@ def export_old(built):
     # Within the fake mode, tensors that forward itself makes are fake like those that it is given.
     with old_gaps_filled(), lines_noted(), leaving_refused(), built.mode or contextlib.nullcontext():
         module = make_fx(function, decomposition_table=table)(weights, *function.tensors)
-    return module, function.sources(weights, module), results_of_graph(module)
+    return module, function.sources(weights, module), results_of_graph(module), set()
 
 
 def made_of_a_number(writer, value, tensor):
@@ -252,7 +268,7 @@ def made_of_a_number(writer, value, tensor):
 
 def trace(built):
     with recurrences_whole(), counting_refused(), composites_written():
-        module, sources, outputs = (export_once(built) or export_new(built)) if NEW else export_old(built)
+        module, sources, outputs, written = (export_once(built) or export_new(built)) if NEW else export_old(built)
     writer = GraphWriter()
     inputs, weights, constants = {}, {}, []
     for node in module.graph.nodes:
@@ -299,4 +315,7 @@ def trace(built):
             raise Complaint("forward gives complex numbers, and kernels give real ones: return torch.view_as_real(z)", line_of(node))
     if not values:
         raise Complaint("forward gives no tensor")
+    # What torch 1.13 traces still works in place.
+    writer.written = written | {sources[node] for node, cell in writer.cells.items()
+                                if node.op == "placeholder" and isinstance(cell, Cell) and cell.written}
     return writer, inputs, weights, constants, values
