@@ -61,6 +61,25 @@ TEST(OpTest, ANarrowTypeHoldsAWholeNumberAsWhatItWrapsAroundTo) {
   EXPECT_EQ(Held(-2, DType::kF32)->real, -2);
 }
 
+TEST(OpTest, APowerThatPyTorchComputesWithoutOneHasNone) {
+  const auto has_power = [](const std::string& exponent, const char* type) {
+    const std::string output = std::string(type) == "i32" && exponent.find('.') == std::string::npos ? "i32" : "f32";
+    const Graph graph =
+        SmallGraph("fp32", std::string("x ") + type + " 4", "y " + output + " 4",
+                   R"([{"op": "pow", "args": {"self": "%x", "exponent": )" + exponent + R"(}, "outputs": ["y"]}])");
+    bool found = false;
+    for (const Stage& stage : graph.stages()) {
+      Visit(stage.value,
+            [&](const ExprNode& node) { found |= node.kind == Expr::Kind::kBinary && node.binary == BinaryOp::kPow; });
+    }
+    return found;
+  };
+  for (const auto* exponent : {"0", "1", "2", "3", "-1", "-2", "0.5", "-0.5", "1.0", "-2.0"})
+    EXPECT_FALSE(has_power(exponent, "f32")) << exponent;
+  for (const auto* exponent : {"0", "1", "2", "3", "-1.0", "0.5"}) EXPECT_FALSE(has_power(exponent, "i32")) << exponent;
+  for (const auto* exponent : {"4", "2.5", "-3"}) EXPECT_TRUE(has_power(exponent, "f32")) << exponent;
+}
+
 TEST(OpTest, AnElementIsWrappedOnlyWhereItMayNotFit) {
   const Expr element = Load(0, {}, ScalarType::kInt);
   EXPECT_EQ(Held(element, DType::kU8, DType::kI32).get(), element.get());

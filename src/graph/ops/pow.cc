@@ -2,18 +2,36 @@
 
 namespace hone::op_pow {
 
+namespace {
+
+// What PyTorch's kernels compute without a power, on zeros, infinities and NaN too.
+bool IsPlain(double exponent, DType dtype) {
+  return exponent == 0 || exponent == 1 || exponent == 2 || exponent == 3 ||
+         (IsFloat(dtype) && (exponent == -1 || exponent == -2 || exponent == 0.5 || exponent == -0.5));
+}
+
+Expr Power(const Expr& x, double exponent) {
+  if (exponent == 0) return x->type == ScalarType::kReal ? Expr(1.0) : Expr(1);
+  if (exponent == 2) return x * x;
+  if (exponent == 3) return x * x * x;
+  if (exponent == -1) return Apply(UnaryOp::kReciprocal, x);
+  if (exponent == -2) return Apply(UnaryOp::kReciprocal, x * x);
+  if (exponent == 0.5) return Sqrt(x);
+  if (exponent == -0.5) return Apply(UnaryOp::kRsqrt, x);
+  return x;
+}
+
+}  // namespace
+
 HONE_OP(pow, "self to the power exponent; a small whole exponent is repeated multiplication") {
-  // Squares and cubes are what nearly every use is, and every library computes them as products.
+  // Squares and cubes are what nearly every use is, and their gradients have powers of one less.
   if (call.Has("exponent") && !call.IsTensor("exponent")) {
     const double exponent = call.Real("exponent");
-    if (exponent == 2 || exponent == 3) {
-      const DType dtype = call.CommonType({"self", "exponent"});  // 2.0 makes a real of a whole number
-      return call.Elementwise(dtype, {call.Tensor("self")}, [&](auto v) {
-        const Expr x = Cast(v[0], ScalarTypeOf(dtype));
-        return exponent == 2 ? x * x : x * x * x;
-      });
+    const DType dtype = call.CommonType({"self", "exponent"});  // 2.0 makes a real of a whole number
+    if (IsPlain(exponent, dtype)) {
+      return call.Elementwise(dtype, {call.Tensor("self")},
+                              [&](auto v) { return Power(Cast(v[0], ScalarTypeOf(dtype)), exponent); });
     }
-    if (exponent == 0.5) return call.Unary(OpCall::ResultType::kReal, [](Expr x) { return Sqrt(x); });
   }
   call.Binary(
       OpCall::ResultType::kSame,
