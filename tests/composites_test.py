@@ -77,6 +77,19 @@ MODELS = {
                 torch.cat([c, w])[1:5].t(), (c * self.c)[None].expand(2, -1, -1), c.unbind(1)[2], torch.where(a > 0, c, w), (1 - c)[b.argsort(0)[:, 0]]]
         return [torch.view_as_real(y.resolve_conj()) if y.is_complex() else y for y in made]""",
         "torch.randn(3, 7, 8), torch.randn(5, 4), torch.randn(5, 4)"),
+    "flexible": (
+        "pass", "q, k, v, l",
+        """from torch.nn.attention.flex_attention import create_block_mask, flex_attention as f
+        near = create_block_mask(lambda b, h, i, j: (i >= j) & (j < l[b]), 2, None, 16, 16, device="cpu")
+        return [f(q, k, v, score_mod=lambda s, b, h, i, j: torch.where(i >= j, s, -float("inf"))), f(q, k, v, block_mask=near, scale=0.5),
+                f(q, k[:, :2], v[:, :2], lambda s, b, h, i, j: s * 2 + (j - i) * (h + 1), near, enable_gqa=True),
+                f(q, k[:, :2], v[:, :2], enable_gqa=True)]""",
+        "torch.randn(2, 4, 16, 8), torch.randn(2, 4, 16, 8), torch.randn(2, 4, 16, 8), torch.randint(1, 16, (2,))"),
+    "causal": (
+        "from torch.nn.attention.bias import causal_upper_left; self.square = causal_upper_left(5, 5)", "q, k, v",
+        "from torch.nn.attention.bias import causal_lower_right as late; "
+        "return F.scaled_dot_product_attention(q, k, v, attn_mask=late(5, 9)), F.scaled_dot_product_attention(q, q, q, self.square)",
+        "torch.randn(2, 4, 5, 8), torch.randn(2, 4, 9, 8), torch.randn(2, 4, 9, 8)"),
     "in_order": ("pass", "x", "return [*x.kthvalue(3, -1), *x.median(1, keepdim=True), x.median()]", "torch.randn(6, 41)"),
 }
 
@@ -92,7 +105,7 @@ def fails(name, folder, hone):
         if done.returncode != 0:
             return done.stderr.strip()
     spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # where the compiler of flex_attention looks for it
     spec.loader.exec_module(module)
     torch.manual_seed(42)
     model = module.Model()

@@ -771,6 +771,32 @@ def get_init_inputs():
   }
 }
 
+TEST_F(ImportTest, FlexibleAttentionKeepsItsSoftmaxWholeAndIsRefusedWithTheMend) {
+  NEEDS_TORCH();
+  const auto flexible = [](const std::string& forward) {
+    return "from torch.nn.attention.flex_attention import flex_attention as f, create_block_mask\n" +
+           Module("pass", forward, "def get_inputs():\n    return [torch.rand(1, 2, 16, 8)]\n");
+  };
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;
+    const auto scored = Imported(flexible("return f(x, x, x, lambda s, b, h, i, j: s + i - j)"), python);
+    ASSERT_TRUE(scored) << scored.error().message;
+    EXPECT_NE(Ops(*scored).find("aten._safe_softmax"), std::string::npos) << Ops(*scored);
+    const auto masked = Imported(
+        flexible("return f(x, x, x, block_mask=create_block_mask(lambda b, h, i, j: i >= j, 1, 1, 16, 16))"), python);
+    ASSERT_TRUE(masked) << masked.error().message;
+    EXPECT_NE(Ops(*masked).find("aten.scaled_dot_product_attention"), std::string::npos) << Ops(*masked);
+    const auto sums = Imported(flexible("return f(x, x, x, return_lse=True)"), python);
+    ASSERT_FALSE(sums);
+    EXPECT_NE(sums.error().message.find("torch.logsumexp"), std::string::npos) << sums.error().message;
+    const auto alone = Imported("from torch.nn.attention.bias import causal_lower_right\n" +
+                                    Module("pass", "return x + causal_lower_right(4, 8)"),
+                                python);
+    ASSERT_FALSE(alone);
+    EXPECT_NE(alone.error().message.find(".tril(columns - rows)"), std::string::npos) << alone.error().message;
+  }
+}
+
 TEST_F(ImportTest, AutocastingCastsWhatAttentionReadsAndIsNotLostWithoutAGpu) {
   NEEDS_TORCH();
   const auto forward = [](const std::string& device, const std::string& what) {

@@ -106,6 +106,7 @@ def attention_whole():
     original = getattr(nn.functional, ATTENTION)
     operator = getattr(torch.ops.hone_whole, ATTENTION)
 
+    @causal
     def whole(*args, **named):
         """Autocasting knows PyTorch's operators alone, not ours."""
         if not torch.is_autocast_enabled("cpu"):

@@ -22,6 +22,7 @@ def run_source(source):
         raise Complaint("is no Python source: %s" % error)
     except RecursionError:
         raise Complaint("nests too deep for Python")
+    write_attentions(source)
     linecache.checkcache(PATH)
     module = types.ModuleType("hone_problem_file")
     module.__file__ = PATH
