@@ -456,13 +456,11 @@ void Fuser::FuseEpilogue(std::size_t producer_at, std::size_t map_at) {
     if (load.buffer == fused.buffer && load.position != own) return;
   }
   auto element = ElementAt(memory_, map, OwnPosition(fused.space), fused.space);
-  if (!element && IsProduct(fused)) {
-    for (const auto with : {WithBatchesOfReader, WithRowsOfReader}) {
-      auto apart = element ? std::nullopt : with(memory_, pieces_[producer_at], map);
-      if (!apart) continue;
-      fused = std::move(*apart);
-      element = ElementAt(memory_, map, OwnPosition(fused.space), fused.space);
-    }
+  for (const auto with : {WithBatchesOfReader, WithRowsOfReader}) {
+    auto apart = !element && IsProduct(fused) ? with(memory_, pieces_[producer_at], map) : std::nullopt;
+    if (!apart) continue;
+    fused = std::move(*apart);
+    element = ElementAt(memory_, map, OwnPosition(fused.space), fused.space);
   }
   if (!element) return;
   Expr& end = fused.fold ? fused.fold->finish : fused.value;
