@@ -288,7 +288,7 @@ class Mcp(unittest.TestCase):
 
     def test_a_call_that_is_cancelled_ends_with_all_that_it_began(self):
         server = Server(self, self.folder, "2025-11-25")
-        number = server.begin("tools/call", {"progressToken": 5}, name="optimize", arguments={"problem": "p.json", "budget": 1000, "time": 0, "headroom": -1})
+        number = server.begin("tools/call", {"progressToken": 5}, name="optimize", arguments={"problem": "p.json", "budget": 1000, "time": 0, "headroom": 0})
         progress = []
         while not any("[1/1000]" in note["params"]["message"] for note in progress):
             progress.append(server.next())
@@ -319,7 +319,7 @@ class Mcp(unittest.TestCase):
         self.assertIn("no argument", server.tool("start_run", error=True, verb="optimize", arguments={"problm": "p.json"}))
         self.assertIn("cannot find", server.tool("start_run", error=True, verb="optimize", arguments={"problem": "q.json"}))
         self.assertIn("no run optimize-7", server.tool("run_status", error=True, id="optimize-7"))
-        long = server.tool("start_run", verb="optimize", arguments={"problem": "p.json", "budget": 1000, "time": 0, "headroom": -1})["id"]
+        long = server.tool("start_run", verb="optimize", arguments={"problem": "p.json", "budget": 1000, "time": 0, "headroom": 0})["id"]
         self.assertIn("still runs", server.tool("run_report", error=True, id=long))
         while not (status := server.tool("run_status", id=long, wait_s=1))["run"]:
             self.assertEqual(status["state"], "running", status)
@@ -327,7 +327,7 @@ class Mcp(unittest.TestCase):
         self.assertEqual(server.tool("run_cancel", id=long), {"id": long})
         status = server.tool("run_status", id=long, wait_s=30)
         self.assertEqual((status["state"], status["exit_code"]), ("cancelled", 130))
-        short = server.tool("start_run", verb="optimize", arguments={"problem": "p.json", "budget": 2, "time": 0, "headroom": -1, "seed": 3})["id"]
+        short = server.tool("start_run", verb="optimize", arguments={"problem": "p.json", "budget": 2, "time": 0, "headroom": 0, "seed": 3})["id"]
         while (status := server.tool("run_status", id=short, wait_s=50))["state"] == "running":
             pass
         self.assertEqual(status["state"], "done", status)

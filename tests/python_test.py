@@ -306,7 +306,7 @@ class Refused(unittest.TestCase):
             raise KeyboardInterrupt
 
         with self.assertRaises(KeyboardInterrupt):
-            hone.optimize(nn.Softmax(-1), torch.randn(64, 64), **{**QUICK, "progress": stop, "budget": 50, "headroom": -1})
+            hone.optimize(nn.Softmax(-1), torch.randn(64, 64), **{**QUICK, "progress": stop, "budget": 50, "headroom": 0})
         self.assertEqual([path for path in pathlib.Path("/proc").glob("[0-9]*/status") if self.is_ours(path)], [])
 
     @staticmethod

@@ -79,7 +79,10 @@ Result<RunOptions> ReadRunOptions(VerbCall& call) {
     const bool given = name == std::string_view("jobs") ? call.Int(name) > 0 : !call.Text(name).empty();
     if (given && !cuda) return Fail(ErrorKind::kUsage, fmt::format("--{} is of --target cuda", name));
   }
-  auto strategy = HONE_TRY(ChooseStrategy(call.Text("search")));
+  // What was measured of the other one, recorded tables, is the expert's alone: it tries several beginnings first, each
+  // of which is a question to others.
+  const bool expert = call.Text("proposer") == "expert";
+  auto strategy = HONE_TRY(ChooseStrategy(call.Has("search") || expert ? call.Text("search") : "greedy"));
   auto proposers = HONE_TRY(ChosenProposers::Parse(call.Text("proposer")));
   auto objective = HONE_TRY(ObjectiveOf(call));
   auto advisers = HONE_TRY(call.Has("tools") ? Advisers::Parse(call.Text("tools")) : Advisers{});

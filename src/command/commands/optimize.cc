@@ -86,7 +86,7 @@ constexpr Option kOptions[] = {
     kSeedOption,
     {.name = "search",
      .value = "NAME",
-     .help = "strategy that says what is tried next",
+     .help = "strategy that says what is tried next; where others than the expert propose and it is not said, greedy",
      .otherwise = "steer",
      .choices = ChoicesOf<AllStrategies>},
     {.name = "proposer",

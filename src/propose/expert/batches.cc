@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "propose/expert/fuser.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
 
@@ -108,6 +109,31 @@ std::optional<Piece> WithDimensionsOf(const Memory& memory, const Piece& map, co
     space.insert(space.end(), parts->begin(), parts->end());
   }
   return space.size() > reader.space.size() ? OverSpace(reader, space) : std::nullopt;
+}
+
+// Where a product has its batches as one dimension (as bmm does, of batches and heads, and any product of heads of
+// which some share keys), and a map that only moves elements has them as several, the product has several, too: then
+// it can read what the map does. False where there was none.
+bool Fuser::SplitBatches() {
+  bool any = false;
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!known_[i].alive || !IsProduct(pieces_[i])) continue;
+    for (const int read : std::vector<int>(known_[i].reads)) {
+      const int maker = maker_[Id(read)];
+      if (maker < 0 || memory_.IsOutput(read)) continue;
+      const auto map = static_cast<std::size_t>(maker);
+      if (!IsSimpleMap(map) || pieces_[map].value->kind != Expr::Kind::kLoad || !known_[map].plain ||
+          Inlined(pieces_[map], pieces_[i]))
+        continue;
+      const auto split = WithBatchesOf(memory_, pieces_[map], pieces_[i]);
+      auto changed = split ? Inlined(pieces_[map], *split) : std::nullopt;
+      if (!changed) continue;
+      pieces_[i] = std::move(*changed);
+      Learn(i);
+      any = true;
+    }
+  }
+  return any;
 }
 
 }  // namespace hone::expert

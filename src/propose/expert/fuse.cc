@@ -30,8 +30,11 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.epilogues) CutKeyedFolds();
   InlineViews();
   if (fusion.products && fusion.maps) FindSpelledProducts();
-  SplitBatches();
-  InlineViews();  // what could not be read through another view can be now that this one is gone
+  // What could not be read through another view can be now that this one is gone.
+  for (bool split = true; split;) {
+    split = SplitBatches();
+    InlineViews();
+  }
   if (fusion.last) LayImagesLast();
   if (fusion.products) MakeProductsOnce();
   if (fusion.products && fusion.epilogues) LayMapsAsProducts();

@@ -213,28 +213,6 @@ bool Fuser::ScattersRows(std::size_t map_at, std::size_t reader_at) const {
   });
 }
 
-// Where a product has its batches as one dimension (as bmm does, of batches and heads, and any product of heads of
-// which some share keys), and a map that only moves elements has them as several, the product has several, too: then
-// it can read what the map does.
-void Fuser::SplitBatches() {
-  for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    if (!known_[i].alive || !IsProduct(pieces_[i])) continue;
-    for (const int read : std::vector<int>(known_[i].reads)) {
-      const int maker = maker_[Id(read)];
-      if (maker < 0 || memory_.IsOutput(read)) continue;
-      const auto map = static_cast<std::size_t>(maker);
-      if (!IsSimpleMap(map) || pieces_[map].value->kind != Expr::Kind::kLoad || !known_[map].plain ||
-          Inlined(pieces_[map], pieces_[i]))
-        continue;
-      const auto split = WithBatchesOf(memory_, pieces_[map], pieces_[i]);
-      auto changed = split ? Inlined(pieces_[map], *split) : std::nullopt;
-      if (!changed) continue;
-      pieces_[i] = std::move(*changed);
-      Learn(i);
-    }
-  }
-}
-
 // A fold by keys of which a map takes a part, and nobody else anything, makes that part: terms of what is left out,
 // which often stand for none, are not added up anywhere.
 void Fuser::CutKeyedFolds() {
