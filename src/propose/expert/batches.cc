@@ -113,8 +113,9 @@ std::optional<Piece> WithDimensionsOf(const Memory& memory, const Piece& map, co
 
 // Where a product has its batches as one dimension (as bmm does, of batches and heads, and any product of heads of
 // which some share keys), and a map that only moves elements has them as several, the product has several, too: then
-// it can read what the map does. False where there was none.
-bool Fuser::SplitBatches() {
+// it can read what the map does. False where there was none. `of_one_type`: maps that convert elements, too, stay,
+// since factors of two types may keep attention from being found.
+bool Fuser::SplitBatches(bool of_one_type) {
   bool any = false;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     if (!known_[i].alive || !IsProduct(pieces_[i])) continue;
@@ -123,6 +124,7 @@ bool Fuser::SplitBatches() {
       if (maker < 0 || memory_.IsOutput(read)) continue;
       const auto map = static_cast<std::size_t>(maker);
       if (!IsSimpleMap(map) || pieces_[map].value->kind != Expr::Kind::kLoad || !known_[map].plain ||
+          (of_one_type && HeldAs(read) != HeldAs(memory_.Root(pieces_[map].value->buffer))) ||
           Inlined(pieces_[map], pieces_[i]))
         continue;
       const auto split = WithBatchesOf(memory_, pieces_[map], pieces_[i]);

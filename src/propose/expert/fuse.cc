@@ -30,11 +30,9 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.epilogues) CutKeyedFolds();
   InlineViews();
   if (fusion.products && fusion.maps) FindSpelledProducts();
-  // What could not be read through another view can be now that this one is gone.
-  for (bool split = true; split;) {
-    split = SplitBatches();
-    InlineViews();
-  }
+  SplitBatches(/*of_one_type=*/false);
+  InlineViews();  // what could not be read through another view can be now that this one is gone
+  while (SplitBatches(/*of_one_type=*/true)) InlineViews();
   if (fusion.last) LayImagesLast();
   if (fusion.products) MakeProductsOnce();
   if (fusion.products && fusion.epilogues) LayMapsAsProducts();
