@@ -72,6 +72,7 @@ def causal(attention):
 
 def write_attentions(source):
     """Before the user's file is run."""
+    source = source if isinstance(source, bytes) else source.encode()  # a definition has it as text
     if NEW and b"flex_attention" in source:
         from torch.nn.attention import flex_attention as flex
 
