@@ -11,6 +11,15 @@
 
 namespace hone {
 
+std::vector<std::string> GivenWords(const VerbCall& call, const Option& option) {
+  if (!call.Has(option.name)) return {};
+  const std::string name = fmt::format("--{}", option.name);
+  if (option.type == ValueType::kFlag) return {name};
+  std::vector<std::string> words;
+  for (const std::string& value : call.Texts(option.name)) words.insert(words.end(), {name, value});
+  return words;
+}
+
 std::map<std::string, std::string> HowMade(const VerbCall& call, std::string_view verb, std::span<const Option> options,
                                            const std::vector<std::string>& unnamed) {
   constexpr std::string_view kTold[] = {"suite", "seed", "seeds", "budget", "helping", "target"};
@@ -19,13 +28,7 @@ std::map<std::string, std::string> HowMade(const VerbCall& call, std::string_vie
   for (const Option& option : options) {
     if (std::ranges::find(kTold, option.name) != std::end(kTold))
       made[std::string(option.name)] = call.Text(option.name);
-    if (!call.Has(option.name)) continue;
-    if (option.type == ValueType::kFlag) {
-      command += fmt::format(" --{}", option.name);
-      continue;
-    }
-    for (const std::string& value : call.Texts(option.name))
-      command += fmt::format(" --{} {}", option.name, ShellWord(value));
+    for (const std::string& word : GivenWords(call, option)) command += " " + ShellWord(word);
   }
   for (const std::string& word : unnamed) command += " " + ShellWord(word);
   made["command"] = command;

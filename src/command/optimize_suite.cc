@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -39,14 +40,9 @@ constexpr std::string_view kNotHandedOn[] = {"suite",  "only",     "helping", "c
 std::vector<std::string> HandedOn(const VerbCall& call, std::span<const Option> options, bool jobs) {
   std::vector<std::string> words;
   for (const Option& option : options) {
-    if (!call.Has(option.name) || std::ranges::find(kNotHandedOn, option.name) != std::end(kNotHandedOn)) continue;
+    if (std::ranges::find(kNotHandedOn, option.name) != std::end(kNotHandedOn)) continue;
     if (!jobs && std::string_view(option.name) == "devices") continue;
-    const std::string name = fmt::format("--{}", option.name);
-    if (option.type == ValueType::kFlag) {
-      words.push_back(name);
-      continue;
-    }
-    for (const std::string& value : call.Texts(option.name)) words.insert(words.end(), {name, value});
+    std::ranges::move(GivenWords(call, option), std::back_inserter(words));
   }
   return words;
 }

@@ -9,6 +9,7 @@
 #include "dsl/cuda/channels_last.h"
 #include "dsl/cuda/matmul_tensor.h"
 #include "dsl/family.h"
+#include "dsl/knobs.h"
 #include "dsl/way.h"
 
 namespace hone {
@@ -183,14 +184,33 @@ std::vector<std::string_view> WaysThroughWindow(const Kernel& conv) {
   return ways;
 }
 
-std::optional<std::string> WhyNoConvProduct(const Kernel& conv) {
-  if (const auto lacks = Lacks(*conv.device, kTensorNeeds)) return *lacks;
+std::optional<std::string> WhyNoTensorOperands(const Kernel& conv) {
   for (const auto& input : conv.inputs) {
     if (input->kind != Expr::Kind::kLoad) return "its operands lie in memory: make them in a map of their own";
   }
   const DType type = InputType(conv, 0);
   if (type != InputType(conv, 1) || (!IsHalf(type) && type != DType::kF32) || conv.compute == DType::kF64)
     return "the tensor cores multiply operands that are both f16, both bf16 or both f32";
+  return std::nullopt;
+}
+
+std::vector<Setting> ConvTf32Values(const Kernel& conv) {
+  return InputType(conv, 0) == DType::kF32 ? std::vector{Word("tf32")} : std::vector<Setting>();
+}
+std::optional<std::string> CheckConvTf32(const Kernel&, const Setting& value) {
+  return CheckWord(value, {"f32", "tf32"});  // of 16 bits either is what the operands are
+}
+
+std::optional<std::string> WhyNotInTf32(const Kernel& conv) {
+  const auto precision = conv.settings.find("precision");
+  if (InputType(conv, 0) == DType::kF32 && (precision == conv.settings.end() || !(precision->second == Word("tf32"))))
+    return "products of f32 are made in TF32 here: set 'precision: tf32' where that is enough";
+  return std::nullopt;
+}
+
+std::optional<std::string> WhyNoConvProduct(const Kernel& conv) {
+  if (const auto lacks = Lacks(*conv.device, kTensorNeeds)) return *lacks;
+  if (auto why = WhyNoTensorOperands(conv)) return why;
   if (LeavesApart(conv)) {
     if (auto why = WhyNotApart(conv)) return why;
   }

@@ -23,10 +23,20 @@
 #include "dsl/cuda/matmul_text.h"
 #include "dsl/cuda/tensor_settings.h"
 #include "dsl/cuda/writer.h"
+#include "dsl/family.h"
 #include "dsl/kernel.h"
 #include "dsl/shape/convolution.h"
 
 namespace hone::dsl {
+
+// Why the tensor cores cannot multiply the operands of a convolution wherever they lie, or nothing.
+std::optional<std::string> WhyNoTensorOperands(const Kernel& conv);
+// Why it may not be made in TF32, as they multiply f32, or nothing; and the setting that allows it.
+std::optional<std::string> WhyNotInTf32(const Kernel& conv);
+std::vector<Setting> ConvTf32Values(const Kernel& conv);
+std::optional<std::string> CheckConvTf32(const Kernel& conv, const Setting& value);
+inline constexpr Knob kConvTf32Knob{"precision", "tf32: what products of f32 are made in", &ConvTf32Values,
+                                    &CheckConvTf32};
 
 // Why the tensor cores cannot make the convolution so, or nothing. The operands need not lie as they have to.
 std::optional<std::string> WhyNoConvProduct(const Kernel& conv);

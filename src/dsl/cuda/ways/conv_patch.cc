@@ -16,6 +16,7 @@
 #include "base/rounding.h"
 #include "base/sha256.h"
 #include "dsl/cuda/channels_last.h"
+#include "dsl/cuda/conv_product.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/convolution.h"
@@ -40,15 +41,10 @@ constexpr std::int64_t kFewChannels = 8;
 constexpr std::int64_t kMostRead = 4;  // neighbours at once: 8 or 16 bytes
 constexpr std::int64_t kBlocks = 4;    // of a multiprocessor, in whose registers they are
 
-int OperandOfInput(const Kernel& kernel, std::size_t input) { return kernel.inputs[input]->buffer; }
-const KernelOperand& InputView(const Kernel& kernel, std::size_t input) {
-  return kernel.operands[static_cast<std::size_t>(OperandOfInput(kernel, input))];
-}
-
 // How many neighbours of a line are read as one where strips of so many outputs begin: all of them or none are in the
 // image.
 std::int64_t NeighboursRead(const Kernel& kernel, const WindowDim& x, std::int64_t strip) {
-  const KernelOperand& view = InputView(kernel, 0);
+  const KernelOperand& view = InputOperand(kernel, 0);
   const std::size_t column = 3 + 3 * SpatialOf(kernel);
   if (view.strides[column] != 1) return 1;
   std::int64_t load = kMostRead;
@@ -207,7 +203,7 @@ class PatchWriter {
 
   // Where an element of x or w at index_ is: as halves' bits, or as f32.
   std::string Place(std::size_t input) const {
-    const KernelOperand& view = InputView(kernel_, input);
+    const KernelOperand& view = InputOperand(kernel_, input);
     const std::string name = out_.BufferName(view.buffer), address = Address(index_, view.strides, view.offset);
     return cut_.floats ? fmt::format("{} + {}", name, address)
                        : fmt::format("reinterpret_cast<const unsigned short*>({}) + {}", name, address);
@@ -322,19 +318,11 @@ class PatchWriter {
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   const Convolution conv(kernel);
-  for (const auto& input : kernel.inputs) {
-    if (input->kind != Expr::Kind::kLoad) return "its operands lie in memory: make them in a map of their own";
-  }
-  const DType type = InputType(kernel, 0);
-  const bool floats = type == DType::kF32, halves = type == DType::kF16 || type == DType::kBF16;
-  if (type != InputType(kernel, 1) || (!floats && !halves) || kernel.compute != DType::kF32)
-    return "the tensor cores multiply operands that are both f16, both bf16 or both f32";
+  if (auto why = WhyNoTensorOperands(kernel)) return why;
   if (conv.transposed || conv.groups != 1) return "it has no groups and is not transposed";
   if (ElementCount(kernel.result) == 0 || conv.channels == 0) return "it makes nothing";
   if (auto why = WhyNotRounded(kernel)) return why;
-  const auto precision = kernel.settings.find("precision");
-  if (floats && (precision == kernel.settings.end() || !(precision->second == Word("tf32"))))
-    return "products of f32 are made in TF32 here: set 'precision: tf32' where that is enough";
+  if (auto why = WhyNotInTf32(kernel)) return why;
   const std::int64_t most = MostShared(kernel);
   if (const std::int64_t least = Cut(kernel, 1, 64).shared; least > most)
     return fmt::format("its weights and the patch under a row of outputs take {} bytes of shared memory, more than {}",
@@ -347,12 +335,6 @@ std::optional<double> Cost(const Kernel& kernel) {
   return Convolution(kernel).channels <= kFewChannels ? std::optional(2.7) : std::nullopt;
 }
 
-std::vector<Setting> PrecisionValues(const Kernel& kernel) {
-  return InputType(kernel, 0) == DType::kF32 ? std::vector{Word("tf32")} : std::vector<Setting>();
-}
-std::optional<std::string> CheckPrecision(const Kernel&, const Setting& value) {
-  return CheckWord(value, {"f32", "tf32"});  // of 16 bits either is what the operands are
-}
 std::vector<Setting> LayoutValues(const Kernel&) {
   return {Word(std::string(kChannelsFirst)), Word(std::string(kChannelsLast))};
 }
@@ -398,7 +380,7 @@ std::optional<std::string> CheckRows(const Kernel& kernel, const Setting& value)
 
 // In this order: a default may depend on those before it.
 constexpr Knob kKnobs[] = {
-    {"precision", "tf32: what products of f32 are made in", PrecisionValues, CheckPrecision},
+    kConvTf32Knob,
     {kLayoutKnob, "how the result lies: channels_first, as PyTorch's; channels_last, where others read it so",
      LayoutValues, CheckLayout, /*with_neighbours=*/true},
     {"pixels", "outputs of a tile", PixelsValues, CheckPixels},

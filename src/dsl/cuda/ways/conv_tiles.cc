@@ -42,13 +42,6 @@ constexpr Knob OfProduct(const Knob& knob, std::vector<Setting> (*values)(const 
 
 bool IsOfFloats(const Kernel& kernel) { return InputType(kernel, 0) == DType::kF32; }
 
-std::vector<Setting> PrecisionValues(const Kernel& kernel) {
-  return IsOfFloats(kernel) ? std::vector{Word("tf32")} : std::vector<Setting>();
-}
-std::optional<std::string> CheckPrecision(const Kernel&, const Setting& value) {
-  return CheckWord(value, {"f32", "tf32"});  // of 16 bits either is what the operands are
-}
-
 std::vector<Setting> LayoutValues(const Kernel& kernel) {
   const Setting first = Word(std::string(kChannelsFirst));
   if (!AllGroupsMayBeTogether(kernel) || LeavesApart(kernel)) return {first};
@@ -66,10 +59,7 @@ std::optional<std::string> CheckLayout(const Kernel& kernel, const Setting& valu
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (auto why = WhyNoConvProduct(kernel)) return why;
   if (auto why = WhyNotRounded(kernel)) return why;
-  const auto precision = kernel.settings.find("precision");
-  if (IsOfFloats(kernel) && (precision == kernel.settings.end() || !(precision->second == Word("tf32"))))
-    return "products of f32 are made in TF32 here: set 'precision: tf32' where that is enough";
-  return std::nullopt;
+  return WhyNotInTf32(kernel);
 }
 
 // cuDNN costs 2. Where it is, tiles are ahead of it in most measured layers and networks, and in 41 of 43 transposed
@@ -131,7 +121,7 @@ std::optional<std::string> CheckLeaves(const Kernel& kernel, const Setting& valu
 
 // In this order: a default may depend on those before it.
 constexpr Knob kKnobs[] = {
-    {"precision", "tf32: what products of f32 are made in", PrecisionValues, CheckPrecision},
+    kConvTf32Knob,
     {kLayoutKnob,
      "how the result lies: channels_first, as PyTorch's; channels_last, where others read it so. x and w lie "
      "channels last, by copies where they do not",
