@@ -66,6 +66,12 @@ std::int64_t Said(const Kernel& kernel, const std::string& knob) {
   return number ? *number : 0;
 }
 
+// Blocks of columns, of four a thread of a warp.
+std::int64_t ColumnBlocks(const Kernel& kernel) {
+  const std::int64_t last = std::max<std::int64_t>(kernel.space.back().extent, 1);
+  return std::max<std::int64_t>(ExtentsOf(kernel).kept / last * CeilDiv(last, 128), 1);
+}
+
 std::int64_t DefaultSplit(const Kernel& kernel) {
   if (FindsPlace(kernel) || Said(kernel, "team") > 1) return 1;  // in one piece
   const Extents extents = ExtentsOf(kernel);
@@ -77,7 +83,11 @@ std::int64_t DefaultSplit(const Kernel& kernel) {
   // A single row is read best in many short chunks: what is read at a time then lies close together in memory.
   if (extents.rows && units == 1)
     return std::min(std::clamp(extents.reduced / kChunk, 8 * Processors(kernel), kMostChunks), room);
-  return std::min((4 * Processors(kernel) + units - 1) / std::max<std::int64_t>(units, 1), room);
+  const std::int64_t split = std::min(CeilDiv(4 * Processors(kernel), std::max<std::int64_t>(units, 1)), room);
+  if (extents.rows) return split;
+  // A few blocks more than there are multiprocessors take as long as twice as many: 160 took 49 us, 128 take 38.
+  const std::int64_t blocks = ColumnBlocks(kernel), fit = Processors(kernel) / blocks;
+  return fit > 0 && split > fit && 2 * blocks * split < 3 * Processors(kernel) ? fit : split;
 }
 
 // A row of all that is folded and differs from row to row.
@@ -163,10 +173,8 @@ std::vector<Setting> FoldLanesValues(const Kernel& kernel) {
       !FindsPlace(kernel))
     return Distinct({1, extents.rows ? 4 : 2, 8});
   if (!extents.rows) {
-    // Of four columns a thread. Few blocks need many warps to have enough on its way.
-    const std::int64_t last = std::max<std::int64_t>(kernel.space.back().extent, 1),
-                       blocks = std::max<std::int64_t>(extents.kept / last * CeilDiv(last, 128), 1),
-                       wanted = kWarpsAProcessor * Processors(kernel) / (blocks * DefaultSplit(kernel));
+    // Few blocks need many warps to have enough on its way.
+    const std::int64_t wanted = kWarpsAProcessor * Processors(kernel) / (ColumnBlocks(kernel) * DefaultSplit(kernel));
     std::int64_t warps = 8;
     while (warps < 32 && warps < wanted && 2 * warps * kShortFold <= extents.reduced) warps *= 2;
     return Distinct({warps, 8, 16, 4, 32});

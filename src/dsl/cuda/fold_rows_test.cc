@@ -89,6 +89,19 @@ TEST_F(CudaRowsTest, ATeamThatCannotMeetIsRefusedInALine) {
   EXPECT_NE(complaint("lanes: 16, team: 4", "0").find("innermost dimension is not folded"), std::string::npos);
 }
 
+// 32 blocks of columns in five parts would be a fifth more than all multiprocessors.
+TEST_F(CudaRowsTest, ColumnsAreCutIntoAsManyBlocksAsFitAtOnce) {
+  const auto blocks = [&](int columns) {
+    const auto lowered =
+        Lowered(fmt::format("input x: bf16[8192, {0}]\noutput y: f32[{0}]\ny = reduce sum(x) over [0]", columns));
+    return (columns + 127) / 128 * dsl::IntSetting(std::get<KernelProgram>(lowered).kernels.at(0), "split");
+  };
+  const auto all = TypicalDevice().multiprocessors;
+  EXPECT_EQ(blocks(4096), all / 32 * 32);
+  EXPECT_EQ(blocks(1024), all / 8 * 8);
+  EXPECT_EQ(blocks(20000), 157);
+}
+
 TEST_F(RowsOnDeviceTest, ATeamComputesWhatItsProgramSays) {
   for (const auto text : kPrograms) {
     SCOPED_TRACE(text);

@@ -145,7 +145,8 @@ class DeviceBlocksTest : public ::testing::Test {
           arguments += fmt::format("Pointer{{buffers[{}]}}", numbers.at(std::get<BufferArgument>(argument).name));
         }
       }
-      run += fmt::format("  RunGrid({}, {}, {}, [&] {{ {}({}); }});\n", launch.grid[0], launch.block[0],
+      run += fmt::format("  for (blockIdx.y = 0; blockIdx.y < {}; ++blockIdx.y)\n", launch.grid[1]);
+      run += fmt::format("    RunGrid({}, {}, {}, [&] {{ {}({}); }});\n", launch.grid[0], launch.block[0],
                          launch.cluster[0], launch.kernel, arguments);
     }
     return "#include \"stand_ins.h\"\n" + text + run + "}\n";

@@ -67,9 +67,48 @@ TEST_F(CudaPatchTest, ProductsAreTheTensorCoresAndLinesAreStoredWhole) {
   ASSERT_EQ(built.launches.size(), 1u);
   const auto& instructions = built.launches[0].instructions;
   EXPECT_TRUE(instructions.contains("HMMA"));
-  EXPECT_TRUE(instructions.contains("LDG.64"));
+  EXPECT_TRUE(instructions.contains("LDGSTS"));
   EXPECT_TRUE(instructions.contains("STG.128"));
   EXPECT_FALSE(instructions.contains("STG.U16"));
+}
+
+// Where the library is, too: but not where nothing is read twice, where many grids would read the image, and where rows
+// of products would be zeros.
+TEST_F(CudaPatchTest, FirstConvolutionsAreItsOwn) {
+  DeviceModel device = TypicalDevice();
+  device.libraries.cudnn = true;
+  const auto way = [&](std::string_view type, int channels, int made, int window, int stride) {
+    const auto lowered = dsl::Lower(
+        fmt::format(
+            "program p\ninput x: {0}[2, {1}, 32, 32]\nparam w: {0}[{2}, {1}, {3}, {3}]\n"
+            "output y: {0}[2, {2}, {4}, {4}]\ny = conv(x, w) by {{stride: {5}}} with {{precision: tf32}} -> relu(it)",
+            type, channels, made, window, (32 - window) / stride + 1, stride),
+        nullptr, device);
+    const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
+    return program ? dsl::WordSetting(program->kernels.at(0), "path") : ToString(std::get<dsl::Complaint>(lowered));
+  };
+  EXPECT_EQ(way("bf16", 3, 16, 3, 2), "patch");
+  EXPECT_EQ(way("bf16", 3, 64, 7, 2), "patch");
+  EXPECT_EQ(way("f32", 3, 64, 3, 1), "patch");
+  EXPECT_EQ(way("f16", 16, 64, 3, 1), "patch");
+  EXPECT_EQ(way("bf16", 3, 96, 4, 4), "tiles");
+  EXPECT_EQ(way("bf16", 4, 320, 3, 1), "tiles");
+  EXPECT_NE(way("f32", 3, 6, 5, 1), "patch");
+  EXPECT_NE(way("bf16", 32, 64, 3, 1), "patch");
+}
+
+TEST_F(CudaPatchTest, TilesAreAsManyRowsAsFillThem) {
+  const auto cut = [&](int wide) {
+    const auto lowered = Lowered(
+        fmt::format("input x: bf16[8, 3, 120, {0}]\nparam w: bf16[64, 3, 3, 3]\noutput y: bf16[8, 64, 118, {1}]\n"
+                    "y = conv(x, w) with {{path: patch, pixels: 128}}",
+                    wide, wide - 2));
+    return dsl::IntSetting(std::get<dsl::KernelProgram>(lowered).kernels.at(0), "rows");
+  };
+  EXPECT_EQ(cut(16), 8);
+  EXPECT_EQ(cut(32), 4);
+  EXPECT_EQ(cut(64), 2);
+  EXPECT_EQ(cut(130), 1);
 }
 
 TEST_F(CudaPatchTest, WhatItCannotDoIsRefusedInALine) {

@@ -304,25 +304,6 @@ TEST_F(ConvTilesTest, EverySettingCompilesWithoutSpills) {
   }
 }
 
-// Where the library is: of three channels of halves a row of the window, of floats the library's.
-TEST_F(ConvTilesTest, FirstConvolutionsOfHalvesAreTilesFromThirtyTwoChannelsOn) {
-  DeviceModel device = TypicalDevice();
-  device.libraries.cudnn = true;
-  const auto way = [&](std::string_view type, int made) {
-    const auto lowered = dsl::Lower(
-        fmt::format("program p\ninput x: {0}[2, 3, 32, 32]\nparam w: {0}[{1}, 3, 3, 3]\noutput y: {0}[2, {1}, 16, 16]\n"
-                    "y = conv(x, w) by {{padding: 1, stride: 2}} with {{precision: tf32}} -> relu(it)",
-                    type, made),
-        nullptr, device);
-    const auto& kernel = std::get<dsl::KernelProgram>(lowered).kernels.at(0);
-    const bool has = kernel.settings.contains("window");
-    return dsl::WordSetting(kernel, "path") + (has ? " " + dsl::WordSetting(kernel, "window") : "");
-  };
-  EXPECT_EQ(way("bf16", 32), "tiles rows");
-  EXPECT_EQ(way("bf16", 16), "library");
-  EXPECT_EQ(way("f32", 32), "library");
-}
-
 TEST_F(ConvTilesTest, WhatItCannotMakeIsSaidInALine) {
   const auto with = [](std::string_view x, std::string_view w, std::string_view by, std::string_view y) {
     return Why(fmt::format("input x: {}\nparam w: {}\noutput y: {}\ny = conv{} with {{path: tiles}}", x, w, y, by));
