@@ -83,7 +83,7 @@ void Fuser::Learn(std::size_t at) {
   Known& known = known_[at];
   for (const int buffer : known.reads) readers_[Id(buffer)].erase(at);
   known.reads.clear();
-  known.by_dimension.reset();
+  known.each_read.reset();
   known.expensive = known.folds_inside = false;
   known.size = 0;
   const Piece& piece = pieces_[at];

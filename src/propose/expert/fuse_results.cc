@@ -1,6 +1,7 @@
 // Several results of one kernel, so that what they read is read once: of a norm, as a sum beside what is normalised; of
 // a map, as an optimizer's step, a sum and what is made of it, gradients of an operator.
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 #include "propose/expert/fuser.h"
@@ -144,9 +145,9 @@ bool Fuser::JoinMap(std::size_t map) {
   }
   for (const int made : MadeBy(pieces_[map])) others.insert(readers_[Id(made)].begin(), readers_[Id(made)].end());
   for (const std::size_t other : others) {
-    if (other == map || !GoesBeside(other) || NeedsManyTensors(map, other)) continue;
+    if (other == map || !GoesBeside(other) || !MayShareReads(map, other) || NeedsManyTensors(map, other)) continue;
     const auto place = PlaceOfBoth(map, other);
-    if (!place || !MayShareReads(map, other)) continue;
+    if (!place) continue;
     auto both = Reads(map, other) ? AsOneMap(pieces_[other], pieces_[map]) : AsOneMap(pieces_[map], pieces_[other]);
     if (!both) continue;
     Become(std::move(*both), map, other, *place);
@@ -227,44 +228,56 @@ std::optional<Piece> Fuser::AsOneMap(Piece first, Piece second) const {
   return first;
 }
 
-// What it reads, with the index of dimension d called d.
-const std::vector<FlatLoad>& Fuser::LoadsByDimension(std::size_t map) {
-  auto& known = known_[map].by_dimension;
+// What it reads, by what the index of dimension d is multiplied with.
+const std::vector<Fuser::Read>& Fuser::ReadsOf(std::size_t map) {
+  auto& known = known_[map].each_read;
   if (known) return *known;
-  known = LoadsOfPiece(memory_, pieces_[map]);
-  for (FlatLoad& load : *known) {
-    Affine by_dimension{.constant = load.position->constant};
-    for (std::size_t d = 0; d < pieces_[map].space.size(); ++d) {
-      const std::int64_t step = load.position->of(pieces_[map].space[d]);
-      if (step != 0) by_dimension.coefficient[static_cast<int>(d)] = step;
-    }
-    load.position = std::move(by_dimension);
+  known.emplace();
+  const Piece& piece = pieces_[map];
+  for (const FlatLoad& load : LoadsOfPiece(memory_, piece)) {
+    Read read{.bytes = BytesOf(load, piece.space)};
+    const auto add = [&](std::int64_t number) {
+      read.key = (read.key ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15;
+      read.key ^= read.key >> 32;
+    };
+    add(load.buffer);
+    add(load.position->constant);
+    for (const IndexVar& var : piece.space) add(load.position->of(var));
+    known->push_back(read);
   }
+  std::ranges::sort(*known, std::less(), &Read::key);
   return *known;
 }
 
 // Whether two plain maps may be worth one kernel. Of a recurrence that is written out each step reads what all others
 // do, a little of it: that is seen sooner than one is made of the two.
 bool Fuser::MayShareReads(std::size_t a, std::size_t b) {
-  const Shape extents = Extents(pieces_[a].space);
-  if (Reads(a, b) || Reads(b, a) || Extents(pieces_[b].space) != extents) return true;
-  std::vector<IndexVar> space;
-  for (std::size_t d = 0; d < extents.size(); ++d) space.push_back({.id = static_cast<int>(d), .extent = extents[d]});
-  const std::vector<FlatLoad>&of_a = LoadsByDimension(a), &of_b = LoadsByDimension(b);
-  const auto also = std::ranges::count_if(of_b, [&](const FlatLoad& load) { return !Holds(of_a, load); });
-  const std::size_t tensors =
-      of_a.size() + static_cast<std::size_t>(also) + MadeBy(pieces_[a]).size() + MadeBy(pieces_[b]).size();
-  return tensors <= kMostTensors && SharesReads(of_a, of_b, space);
+  if (Extents(pieces_[a].space) != Extents(pieces_[b].space) || Reads(a, b) || Reads(b, a)) return true;
+  const std::vector<Read>&of_a = ReadsOf(a), &of_b = ReadsOf(b);
+  std::int64_t bytes_a = 0, bytes_b = 0, shared = 0;
+  std::size_t tensors = MadeBy(pieces_[a]).size() + MadeBy(pieces_[b]).size() + of_a.size() + of_b.size();
+  for (const Read& read : of_a) bytes_a += read.bytes;
+  auto other = of_a.begin();
+  for (const Read& read : of_b) {
+    bytes_b += read.bytes;
+    while (other != of_a.end() && other->key < read.key) ++other;
+    if (other == of_a.end() || other->key != read.key) continue;
+    shared += read.bytes;
+    --tensors;
+  }
+  return tensors <= kMostTensors && 2 * shared >= std::min(bytes_a, bytes_b);
+}
+
+std::int64_t Fuser::BytesOf(const FlatLoad& load, const std::vector<IndexVar>& space) const {
+  auto count = static_cast<std::int64_t>(Bytes(HeldAs(load.buffer)));
+  for (const IndexVar& var : space) count *= load.position && load.position->of(var) == 0 ? 1 : var.extent;
+  return count;
 }
 
 // Whether half of the bytes that one of them reads, or more, are read by the other at the same places.
 bool Fuser::SharesReads(const std::vector<FlatLoad>& a, const std::vector<FlatLoad>& b,
                         const std::vector<IndexVar>& space) const {
-  const auto bytes = [&](const FlatLoad& load) {
-    auto count = static_cast<std::int64_t>(Bytes(HeldAs(load.buffer)));
-    for (const IndexVar& var : space) count *= load.position && load.position->of(var) == 0 ? 1 : var.extent;
-    return count;
-  };
+  const auto bytes = [&](const FlatLoad& load) { return BytesOf(load, space); };
   std::int64_t of_a = 0, of_b = 0, shared = 0;
   for (const FlatLoad& load : a) {
     of_a += bytes(load);

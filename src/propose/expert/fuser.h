@@ -22,14 +22,20 @@ class Fuser {
   std::vector<Piece> Run(const Fusion& fusion);
 
  private:
+  // What a plain map reads: the same places of the same buffer have the same key, and others, as good as always,
+  // another.
+  struct Read {
+    std::uint64_t key = 0;
+    std::int64_t bytes = 0;
+  };
   // What is asked for again and again.
   struct Known {
     bool alive = true;
     std::vector<int> reads;  // buffers, each once
     bool plain = false, expensive = false, folds_inside = false, loads_nothing = false;
     int size = 0;
-    std::int64_t count = 0;                             // elements computed, folded ones too
-    std::optional<std::vector<FlatLoad>> by_dimension;  // LoadsByDimension, once somebody has asked
+    std::int64_t count = 0;                      // elements computed, folded ones too
+    std::optional<std::vector<Read>> each_read;  // ReadsOf, once somebody has asked
   };
 
   static std::size_t Id(int buffer) { return static_cast<std::size_t>(buffer); }
@@ -74,7 +80,7 @@ class Fuser {
   bool IsWorth(std::size_t map_at, std::size_t reader_at) const;
   std::int64_t BytesRead(std::size_t map, const std::vector<std::size_t>& kernel) const;
   std::int64_t BytesMade(std::size_t map) const;
-  bool ReadsFoldOf(std::size_t reader, std::size_t from) const;
+  std::set<std::size_t> ReadersOfFolds(std::size_t from, std::int64_t whole, std::size_t last) const;
   std::vector<std::vector<std::size_t>> KernelsThatRead(int buffer) const;
   std::set<std::size_t> WhoReadForLess(std::size_t map_at) const;
   void TakeIn(Taken take);
@@ -105,7 +111,8 @@ class Fuser {
   bool Reads(std::size_t piece, std::size_t other) const;
   bool NeedsManyTensors(std::size_t a, std::size_t b) const;
   std::optional<Piece> AsOneMap(Piece first, Piece second) const;
-  const std::vector<FlatLoad>& LoadsByDimension(std::size_t map);
+  const std::vector<Read>& ReadsOf(std::size_t map);
+  std::int64_t BytesOf(const FlatLoad& load, const std::vector<IndexVar>& space) const;
   bool MayShareReads(std::size_t a, std::size_t b);
   bool SharesReads(const std::vector<FlatLoad>& a, const std::vector<FlatLoad>& b,
                    const std::vector<IndexVar>& space) const;

@@ -1,7 +1,9 @@
 // Whether a map that several kernels read is made again in each of them, or made once and read. A residual stream that
 // is made again is longer in each layer: what its last sum reads is all that was ever added to it.
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "propose/expert/fuser.h"
@@ -23,39 +25,49 @@ std::int64_t Fuser::BytesMade(std::size_t map) const {
   return known_[map].count * static_cast<std::int64_t>(Bytes(HeldAs(pieces_[map].buffer)));
 }
 
-// Whether a piece reads what another's elements, or what maps make of them, are folded to: a mean, a sum of squares.
-bool Fuser::ReadsFoldOf(std::size_t reader, std::size_t from) const {
+// Those up to `last` that read what a piece's elements, or what maps make of them, are folded to: a mean, a sum of
+// squares. Of folds, what has `whole` elements or more is none.
+std::set<std::size_t> Fuser::ReadersOfFolds(std::size_t from, std::int64_t whole, std::size_t last) const {
   struct Reached {
     std::size_t piece;
     bool folded;
   };
-  const std::int64_t whole = ElementCount(Extents(pieces_[reader].space));
   std::vector<Reached> reached;
-  std::set<std::size_t> seen;
+  std::vector<bool> seen(last + 1, false);
   const auto go_on = [&](std::size_t at, bool folded) {
+    if (at > last || seen[at]) return;
     const auto& fold = pieces_[at].fold;
     if (fold && (IsProduct(pieces_[at]) || IsWindow(pieces_[at]))) return;
     if (!fold && (!IsSimpleMap(at) || (folded && known_[at].count >= whole))) return;
-    if (seen.insert(at).second) reached.push_back({at, folded || fold});
+    seen[at] = true;
+    reached.push_back({at, folded || fold});
   };
+  std::set<std::size_t> readers;
   go_on(from, false);
   for (std::size_t next = 0; next < reached.size(); ++next) {
     const Reached one = reached[next];
     for (const std::size_t other : readers_[Id(pieces_[one.piece].buffer)]) {
-      if (other == reader && one.folded) return true;
+      if (one.folded && other <= last) readers.insert(other);
       go_on(other, one.folded);
     }
   }
-  return false;
+  return readers;
 }
 
 // The readers of a buffer, those together that will be one norm, as a mean, a variance and what they normalise.
 std::vector<std::vector<std::size_t>> Fuser::KernelsThatRead(int buffer) const {
   std::vector<std::vector<std::size_t>> kernels;
-  for (const std::size_t reader : Readers(buffer)) {  // in order: who is folded comes first
-    const auto kernel = std::ranges::find_if(kernels, [&](const std::vector<std::size_t>& one) {
-      return std::ranges::any_of(one, [&](std::size_t other) { return ReadsFoldOf(reader, other); });
-    });
+  const std::vector<std::size_t> all = Readers(buffer);
+  std::map<std::pair<std::size_t, std::int64_t>, std::set<std::size_t>> read_folds;
+  for (const std::size_t reader : all) {  // in order: who is folded comes first
+    const std::int64_t whole = ElementCount(Extents(pieces_[reader].space));
+    const auto reads_fold_of = [&](std::size_t other) {
+      const auto [found, is_new] = read_folds.try_emplace({other, whole});
+      if (is_new) found->second = ReadersOfFolds(other, whole, all.back());
+      return found->second.contains(reader);
+    };
+    const auto kernel = std::ranges::find_if(
+        kernels, [&](const std::vector<std::size_t>& one) { return std::ranges::any_of(one, reads_fold_of); });
     if (kernel == kernels.end()) {
       kernels.push_back({reader});
     } else {
