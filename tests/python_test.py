@@ -323,8 +323,11 @@ class Documents(unittest.TestCase):
         blocks = re.findall(r"(?ms)^```python\n(.*?)^```", (tree.ROOT / "docs/python.md").read_text())
         self.assertGreaterEqual(len(blocks), 3)
         with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([sys.executable, "-c", "\n".join(blocks)], cwd=folder, capture_output=True, text=True, timeout=300)
+            newcomer = {**os.environ, "HONE_DATA": folder}  # whose machine nobody has measured
+            done = subprocess.run([sys.executable, "-c", "\n".join(blocks)], cwd=folder, capture_output=True, text=True, timeout=300,
+                                  env=newcomer)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("there was no time to confirm", done.stderr)
         self.assertIn("FallsBack: Mlp is called without its kernel: x has the shape [7, 256]", done.stderr)
 
 

@@ -55,7 +55,7 @@ class Run:
 
     @property
     def confirmations(self):
-        """What came of measuring the finalists again, on fresh inputs and beside all baselines."""
+        """What came of measuring the finalists again, on fresh inputs."""
         return table(self.document["confirmations"])
 
     def source(self, number="best"):

@@ -1,6 +1,7 @@
 #include "command/outcome_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -157,6 +158,7 @@ nlohmann::json OutcomeDocument(const SearchOutcome& outcome, const Bound& bound,
                    {"bound_limited_by", bound.limited_by},
                    {"best_attempt", outcome.run.best_attempt},
                    {"confirmed", outcome.winner_confirmed},
+                   {"unmeasured", outcome.unmeasured},
                    {"faster", IsWin(outcome)},
                    {"loop_nest", IsLoopNest(outcome)},
                    {"flags", FlagsOfRun(outcome.run.flags)},
@@ -201,6 +203,9 @@ std::string OutcomeText(const SearchOutcome& outcome, const Bound& bound, const 
                               hone, outcome.run.id, in_store);
   }
   if (best->timing) text += TimingText(outcome, *best->timing, bound);
+  if (!outcome.unmeasured.empty())
+    text += fmt::format("  untimed  {}: {}; the same command goes on with that\n", fmt::join(outcome.unmeasured, ", "),
+                        outcome.why_unmeasured);
   text += StartText(outcome);
   text += EnergyText(outcome, objective);
   const Verdict& verdict = best->verdict;

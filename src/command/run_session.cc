@@ -1,6 +1,7 @@
 #include "command/run_session.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <map>
@@ -22,6 +23,7 @@
 #include "search/ahead.h"
 #include "search/remember.h"
 #include "search/start.h"
+#include "verdict/baselines.h"
 
 namespace hone {
 namespace {
@@ -29,7 +31,9 @@ namespace {
 // One line after each attempt on a plain stream; a line that is redrawn on a terminal.
 void Report(VerbCall& call, const SearchProgress& progress, const Ledger& ledger) {
   if (progress.phase == SearchProgress::Phase::kConfirming) {
-    return call.Progress(fmt::format("confirming attempt {} on fresh inputs, beside all baselines", progress.attempt));
+    const std::string beside =
+        progress.beside.empty() ? "" : fmt::format(", beside {}", fmt::join(progress.beside, ", "));
+    return call.Progress(fmt::format("confirming attempt {} on fresh inputs{}", progress.attempt, beside));
   }
   if (progress.phase == SearchProgress::Phase::kAsking) {
     return call.Stage(progress.attempt == 0 ? std::string("the proposer thinks about what to begin with")
@@ -62,6 +66,15 @@ void Report(VerbCall& call, const SearchProgress& progress, const Ledger& ledger
   if (call.listener().live()) call.Progress(line);
 }
 
+// Of whatever a user brings nobody knows.
+std::vector<std::string> SlowOnes(std::vector<std::string> baselines) {
+  std::erase_if(baselines, [](const std::string& name) {
+    const auto* row = std::ranges::find(kBaselines, name, &BaselineRow::name);
+    return row != std::end(kBaselines) && !row->slow;
+  });
+  return baselines;
+}
+
 }  // namespace
 
 void MeasureBy(const Workbench& bench, bool certify, SearchSettings& settings) {
@@ -72,6 +85,7 @@ void MeasureBy(const Workbench& bench, bool certify, SearchSettings& settings) {
   if (!bench.baselines.empty()) settings.evaluate.baselines = {bench.baselines.front()};
   settings.evaluate.bound_us = bench.bound.least_us;
   settings.confirm.baselines = bench.baselines;
+  settings.slow_baselines = SlowOnes(bench.baselines);
   settings.confirm.in_turn = settings.evaluate.baselines;
   settings.confirm.bound_us = bench.bound.least_us;
   settings.confirm.certify = certify;

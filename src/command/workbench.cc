@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <future>
 #include <utility>
 
@@ -22,29 +23,37 @@
 namespace hone {
 namespace {
 
-Result<DeviceModel> Measured(VerbCall& call, const DeviceModel& described, int ordinal) {
+// Done once and for all runs: no time of this one passes meanwhile.
+Result<DeviceModel> Measured(VerbCall& call, const DeviceModel& described, int ordinal, TimeLimit* limit,
+                             double& measuring_s) {
+  const auto begun = std::chrono::steady_clock::now();
   const bool cuda = described.kind == DeviceKind::kCuda;
   call.Note(fmt::format("measuring what {} can do, once (about {} seconds); `hone calibrate` repeats it",
                         cuda ? described.processor : "this machine", cuda ? "three" : "ten"));
-  call.Stage(kMeasuring);
+  call.Stage("measuring this machine");
+  if (limit != nullptr) limit->Pause();
   auto machine = cuda ? cuda::CalibrateDevice(ordinal) : Calibrate();
+  if (limit != nullptr) limit->GoOn();
+  measuring_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   call.Stage("");
   if (machine) HONE_TRY(SaveCalibration(*machine));
   return machine;
 }
 
 // `devices`: of cuda, else null.
-Result<DeviceModel> ThisMachine(VerbCall& call, const WorkbenchOptions& options, cuda::DeviceHold* devices) {
+Result<DeviceModel> ThisMachine(VerbCall& call, const WorkbenchOptions& options, cuda::DeviceHold* devices,
+                                double& measuring_s) {
   const int ordinal = devices == nullptr ? 0 : devices->devices().front().ordinal;
   const DeviceModel described = options.cuda ? HONE_TRY(cuda::DescribeDevice(ordinal)) : DescribeHost();
   auto machine = LoadCalibration(described);
   if (machine || machine.error().kind != ErrorKind::kNotFound) return machine;
   if (!options.calibrate) return described;
-  if (devices == nullptr) return Measured(call, described, ordinal);
+  if (devices == nullptr) return Measured(call, described, ordinal, options.limit, measuring_s);
   const bool ours = devices->held_s() > 0;
   HONE_TRY(devices->Take());
   machine = LoadCalibration(described);  // of several that begin at once another may have measured it meanwhile
-  if (!machine && machine.error().kind == ErrorKind::kNotFound) machine = Measured(call, described, ordinal);
+  if (!machine && machine.error().kind == ErrorKind::kNotFound)
+    machine = Measured(call, described, ordinal, options.limit, measuring_s);
   if (!ours) devices->Release();  // what comes next needs none
   return machine;
 }
@@ -119,7 +128,8 @@ Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const Workbench
                                                      }}));
     if (options.at_once) HONE_TRY(devices->Take());
   }
-  DeviceModel machine = HONE_TRY(ThisMachine(call, options, devices.get()));
+  double measuring_s = 0;
+  DeviceModel machine = HONE_TRY(ThisMachine(call, options, devices.get(), measuring_s));
   if (options.threads > 0 && !options.cuda) machine.threads = options.threads;
   const Bound bound = SpeedOfLight(graph, machine);
 
@@ -171,6 +181,7 @@ Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const Workbench
   return Workbench{std::move(problem),
                    std::move(graph),
                    std::move(machine),
+                   measuring_s,
                    bound,
                    flags.valid() ? flags.get() : std::vector<Flag>(),
                    torch.asked.empty() ? std::move(torch.usual) : std::move(torch.asked),

@@ -21,28 +21,28 @@
 
 namespace hone {
 
-inline constexpr std::string_view kMeasuring = "measuring this machine";  // a stage of OpenWorkbench
-
 struct WorkbenchOptions {
   std::string python;  // interpreter with PyTorch; empty = FindPython()
   bool torch = true;   // time PyTorch beside candidates where the problem is a .py file and torch is here
   std::vector<std::string> baselines =
-      {};                      // those that are asked for: names, and FILE.py[:CLASS]; none = the usual ones
-  int threads = 0;             // 0 = all cores
-  std::string dice;            // of EvaluatorOptions
-  bool cuda = false;           // candidates and baselines run on a CUDA device
-  std::string devices;         // on cuda: "all", UUIDs with commas between them, or empty for one that is free
-  int jobs = 0;                // on cuda: threads that compile ahead; < 0 = all cores but two
-  bool flags = false;          // whether it is asked what is degenerate about the problem
-  bool calibrate = true;       // measure this machine if that was never done; else work without its ceilings
-  bool at_once = false;        // on cuda: the device is taken here, and not when the first candidate is judged
-  TimeLimit* limit = nullptr;  // paused while somebody else has the device; outlives the workbench
+      {};                 // those that are asked for: names, and FILE.py[:CLASS]; none = the usual ones
+  int threads = 0;        // 0 = all cores
+  std::string dice;       // of EvaluatorOptions
+  bool cuda = false;      // candidates and baselines run on a CUDA device
+  std::string devices;    // on cuda: "all", UUIDs with commas between them, or empty for one that is free
+  int jobs = 0;           // on cuda: threads that compile ahead; < 0 = all cores but two
+  bool flags = false;     // whether it is asked what is degenerate about the problem
+  bool calibrate = true;  // measure this machine if that was never done; else work without its ceilings
+  bool at_once = false;   // on cuda: the device is taken here, and not when the first candidate is judged
+  // Paused while somebody else has the device, and while this machine is measured; outlives the workbench.
+  TimeLimit* limit = nullptr;
 };
 
 struct Workbench {
   Problem problem;
   Graph graph;
   DeviceModel machine;
+  double measuring_s = 0;  // what measuring the machine took, which is done once and no run's time
   Bound bound;
   std::vector<Flag> flags;             // where they are asked for
   std::vector<std::string> baselines;  // to be timed, by their names; speed-ups are over the first

@@ -27,6 +27,11 @@ class Evaluator {
   // Fails only when the world does (no compiler, judge lost twice in a row), or with kInterrupted; a bad
   // candidate is a verdict.
   virtual Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) = 0;
+  // Whether the time of this baseline is known, so that a comparison with it takes no time.
+  virtual bool Knows(const std::string& baseline) const {
+    static_cast<void>(baseline);
+    return false;
+  }
   // Why it cannot measure energy; empty where it can.
   virtual std::string WhyNoEnergy() const { return "this evaluator measures no energy"; }
   // What a call of each takes, in turn with the others: one result for each, in their order. They were accepted, and

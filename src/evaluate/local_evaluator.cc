@@ -163,6 +163,10 @@ class LocalEvaluator : public Evaluator {
     return evaluation;
   }
 
+  bool Knows(const std::string& baseline) const override {
+    return !options_.kept_baselines.empty() && kept_.Find(baseline) != nullptr;
+  }
+
   // Nobody has said anything before the judge is open: MeasureEnergy does then.
   std::string WhyNoEnergy() const override { return no_energy_; }
 

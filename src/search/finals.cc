@@ -1,5 +1,7 @@
 #include "search/finals.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -31,6 +33,20 @@ bool IsUndisturbed(const Evaluation& confirmed) {
   const auto& against = confirmed.timing->against;
   // There is no speed-up over a baseline that is wrong, however often it is measured.
   return against.empty() || against.front().speedup || !against.front().wrong.empty();
+}
+
+std::vector<std::string> Unmeasured(const Evaluation& confirmed, const std::vector<std::string>& baselines) {
+  std::vector<std::string> left = baselines;
+  std::erase_if(left, [&](const std::string& name) {
+    const bool compared =
+        confirmed.timing &&
+        std::ranges::any_of(confirmed.timing->against, [&](const Comparison& one) { return one.baseline == name; });
+    // As the judge says it (judge/race.cc).
+    return compared || std::ranges::any_of(confirmed.how->notes, [&](const std::string& note) {
+             return note.starts_with(fmt::format("baseline '{}'", name));
+           });
+  });
+  return left;
 }
 
 std::vector<Confirmed> LastWords(std::vector<Confirmed> all) {

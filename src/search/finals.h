@@ -24,6 +24,10 @@ struct Confirmed {
 // Nothing disturbed it, and its speed-up over the first of its baselines is known, if there are any.
 bool IsUndisturbed(const Evaluation& confirmed);
 
+// Of the baselines those that a confirmation was not asked about: it has neither a comparison with them nor a note that
+// says what is wrong with them.
+std::vector<std::string> Unmeasured(const Evaluation& confirmed, const std::vector<std::string>& baselines);
+
 // The last word on each attempt, of all confirmations in the order of measuring: one that was disturbed says nothing
 // against an earlier one that was not.
 std::vector<Confirmed> LastWords(std::vector<Confirmed> all);

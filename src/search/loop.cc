@@ -28,6 +28,10 @@ double SteadySeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+bool IsOneOf(const std::string& name, const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 // So many of what waits are foreseen: more than a machine compiles while one is timed.
 constexpr std::size_t kForeseen = 64;
 
@@ -88,6 +92,7 @@ class Search {
     begun_s_ = Seconds();
     if (settings.run.objective.IsTime()) outcome_.tree.SetBound(outcome_.run.bound_us);
     HONE_CHECK(static_cast<int>(evaluators.size()) == settings.run.lanes, "a search has an evaluator for each lane");
+    LookWhoIsReady();
     // Where one thing alone is in work, it is in work here.
     const bool threads = evaluators.size() > 1 || proposer.pace() == Pace::kSlow;
     for (Evaluator* evaluator : evaluators) {
@@ -516,7 +521,9 @@ class Search {
     }
     Result<Evaluation> evaluation = LaneOf(flights_.front()).End();  // 3
     Flight flight = TakeFirst();
-    slowest_s_ = std::max(slowest_s_, Seconds() - flight.began_s);
+    double& slowest_s = ended_ < lanes_.size() ? first_s_ : slowest_s_;
+    slowest_s = std::max(slowest_s, Seconds() - flight.began_s);
+    ++ended_;
     if (Interrupted()) {
       static_cast<void>(Stopped());
       return false;
@@ -602,8 +609,9 @@ class Search {
   // 7 confirm the winner: the fastest few again, side by side, on fresh draws; the best confirmed time wins. Should all
   // of them fall, the next ones are asked until one stands. Where there is a limit of time, as many as it allows.
   Result<void> Confirm() {
-    if (settings_.confirm_candidates == 0 || HONE_TRY(AlreadyConfirmed())) return {};
-    if (MoreFollows() && HONE_TRY(ConfirmFastest())) return {};
+    if (settings_.confirm_candidates == 0) return {};
+    LookWhoIsReady();
+    if (HONE_TRY(AlreadyConfirmed()) || (MoreFollows() && HONE_TRY(ConfirmFastest()))) return ConfirmBesideRest();
     HONE_TRY(LoadKept());
     outcome_.run.best_attempt = 0;
     auto finalists = Finalists(tree(), settings_.run.objective, static_cast<std::size_t>(settings_.confirm_candidates),
@@ -620,7 +628,76 @@ class Search {
       return {};
     }
     outcome_.winner_confirmed = outcome_.run.best_attempt != 0;
+    return ConfirmBesideRest();
+  }
+
+  // 7 once more, beside the baselines that were not ready: those that take long come after the others. A winner that
+  // falls here leaves its place to the next of the confirmed. Where the time ends, what was confirmed before stands.
+  Result<void> ConfirmBesideRest() {
+    std::pair<int, std::vector<std::string>> asked;
+    while (outcome_.winner_confirmed) {
+      const int winner = outcome_.run.best_attempt;
+      const auto word = std::find_if(outcome_.confirmed.rbegin(), outcome_.confirmed.rend(),
+                                     [winner](const Confirmed& one) { return one.attempt == winner; });
+      if (word == outcome_.confirmed.rend() || !word->evaluation.timing) return {};
+      const Confirmed before = *word;
+      outcome_.unmeasured = Unmeasured(before.evaluation, settings_.confirm.baselines);
+      EvaluateRequest request = settings_.confirm;
+      request.baselines = NextBeside(outcome_.unmeasured);
+      if (asked == std::pair(winner, request.baselines)) outcome_.unmeasured.clear();  // nobody says what is wrong
+      if (outcome_.unmeasured.empty()) return {};
+      outcome_.why_unmeasured = "no time was left";
+      asked = {winner, request.baselines};
+      Brief(request);
+      if (settings_.budget.seconds > 0 && SecondsLeft() < ConfirmSeconds(request)) return {};
+      if (!HONE_TRY(ConfirmOne(winner, request))) {
+        if (InterruptCause() != Interrupt::kTimeIsUp) static_cast<void>(Stopped());
+        return {};
+      }
+      Confirmed& fresh = outcome_.confirmed.back();
+      const bool accepted = fresh.evaluation.verdict.accepted();
+      if (accepted && !IsUndisturbed(fresh.evaluation) && IsUndisturbed(before.evaluation)) {
+        outcome_.confirmed.pop_back();
+        outcome_.why_unmeasured = "the machine was not quiet";
+        return {};
+      }
+      if (accepted && fresh.evaluation.timing) fresh.evaluation.timing->energy = before.evaluation.timing->energy;
+      if (accepted) NoteBaselines(fresh.evaluation, outcome_.run);
+      ready_baselines_.insert(ready_baselines_.end(), request.baselines.begin(), request.baselines.end());
+      if (!accepted) outcome_.run.best_attempt = 0;
+      outcome_.confirmed = LastWords(std::move(outcome_.confirmed));
+      if (!accepted) Crown(settings_.run.objective);
+      HONE_TRY(RecordConfirmed(outcome_.confirmed.back()));
+      outcome_.winner_confirmed = outcome_.run.best_attempt != 0;
+    }
+    outcome_.unmeasured.clear();
+    if (outcome_.run.best_attempt == 0) outcome_.run.best_attempt = FastestUnrefuted();
+    left_open_ |= outcome_.run.best_attempt != 0;
     return {};
+  }
+
+  // What the winner is to be measured beside next, of what it was not: all at once where there is time for that.
+  std::vector<std::string> NextBeside(const std::vector<std::string>& unmeasured) const {
+    const auto slow = [&](const std::string& name) { return IsOneOf(name, settings_.slow_baselines); };
+    const bool wait = settings_.budget.seconds > 0 && !std::ranges::all_of(unmeasured, slow);
+    std::vector<std::string> names = settings_.confirm.baselines;
+    std::erase_if(names, [&](const std::string& name) { return wait && slow(name) && IsOneOf(name, unmeasured); });
+    return names;
+  }
+
+  // What comes first: nobody waits for these.
+  std::vector<std::string> ReadyBaselines() const {
+    std::vector<std::string> names = settings_.confirm.baselines;
+    if (settings_.budget.seconds > 0) std::erase_if(names, [&](const std::string& name) { return !IsReady(name); });
+    return names;
+  }
+  bool IsReady(const std::string& baseline) const { return IsOneOf(baseline, ready_baselines_); }
+  // Nothing is in work.
+  void LookWhoIsReady() {
+    ready_baselines_ = settings_.evaluate.baselines;
+    for (const std::string& name : settings_.confirm.baselines) {
+      if (evaluators_.front()->Knows(name)) ready_baselines_.push_back(name);
+    }
   }
 
   // A session that ends for another reason than its attempts may be the last all the same.
@@ -638,13 +715,13 @@ class Search {
         return false;
       }
       asked = fastest;
-      if (!HONE_TRY(ConfirmOne(fastest))) break;
+      if (!HONE_TRY(ConfirmOne(fastest, ConfirmRequest()))) break;
       Crown(settings_.run.objective);
       HONE_TRY(RecordConfirmed(outcome_.confirmed.back()));
       outcome_.confirmed = LastWords(std::move(outcome_.confirmed));
       fastest = FastestUnrefuted();
     }
-    fastest_alone_ = true;
+    left_open_ = true;
     if (Interrupted() && !Stands(fastest)) {
       outcome_.run.best_attempt = fastest;  // whoever goes on confirms it
       static_cast<void>(Stopped());
@@ -675,7 +752,7 @@ class Search {
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (i >= finalists.size() && outcome_.run.best_attempt != 0) break;
       const double began_s = SessionSeconds();
-      if (!HONE_TRY(ConfirmOne(order[i]))) break;
+      if (!HONE_TRY(ConfirmOne(order[i], ConfirmRequest()))) break;
       Confirmed& fresh = outcome_.confirmed.back();
       const Confirmed* kept = KeptInPlaceOf(fresh);
       undisturbed_now_ |= fresh.evaluation.verdict.accepted() && IsUndisturbed(fresh.evaluation);
@@ -698,11 +775,11 @@ class Search {
   }
 
   // Once more, the last of outcome_.confirmed. False where the run was interrupted meanwhile.
-  Result<bool> ConfirmOne(int number) {
+  Result<bool> ConfirmOne(int number, const EvaluateRequest& request) {
     if (Interrupted()) return false;
     const Attempt& attempt = tree().node(number).attempt;
-    Tell(SearchProgress::Phase::kConfirming, &attempt, false);
-    Result<Evaluation> evaluation = evaluators_.front()->Evaluate(attempt.proposal.candidate, ConfirmRequest());
+    Tell(SearchProgress::Phase::kConfirming, &attempt, false, request.baselines);
+    Result<Evaluation> evaluation = evaluators_.front()->Evaluate(attempt.proposal.candidate, request);
     if (Interrupted()) return false;
     outcome_.confirmed.push_back({number, HONE_TRY(std::move(evaluation))});
     outcome_.evaluated_s += outcome_.confirmed.back().evaluation.how->stages.total_ms / 1000;
@@ -769,15 +846,21 @@ class Search {
     return 0;
   }
 
-  // Timed for no longer than there is time; not so briefly that it would say nothing.
   EvaluateRequest ConfirmRequest() const {
     EvaluateRequest request = settings_.confirm;
-    if (settings_.budget.seconds <= 0) return request;
-    const double timing_s = TimingSeconds(request);
-    const double share = (SecondsLeft() - (ConfirmSeconds() - timing_s)) / timing_s;
-    request.timing_budget = std::chrono::milliseconds(
-        static_cast<std::int64_t>(static_cast<double>(request.timing_budget.count()) * std::clamp(share, 0.2, 1.0)));
+    request.baselines = ReadyBaselines();
+    Brief(request);
     return request;
+  }
+
+  // Timed for no longer than there is time; not so briefly that it would say nothing.
+  static constexpr double kBriefest = 0.2;
+  void Brief(EvaluateRequest& request) const {
+    if (settings_.budget.seconds <= 0) return;
+    const double timing_s = TimingSeconds(request);
+    const double share = (SecondsLeft() - (ConfirmSeconds(request) - timing_s)) / timing_s;
+    request.timing_budget = std::chrono::milliseconds(static_cast<std::int64_t>(
+        static_cast<double>(request.timing_budget.count()) * std::clamp(share, kBriefest, 1.0)));
   }
 
   // As many windows as there is time for, one at least.
@@ -833,7 +916,7 @@ class Search {
 
   Result<void> MarkEnded() {
     // A winner that there was no time to confirm, or that was confirmed alone, is confirmed when the run goes on.
-    const bool unconfirmed = settings_.ask_ahead > 0 || fastest_alone_ ||
+    const bool unconfirmed = settings_.ask_ahead > 0 || left_open_ ||
                              (Interrupted() && !outcome_.winner_confirmed && !tree().ranked().empty());
     outcome_.run.state =
         outcome_.stop.cause == Stop::Cause::kInterrupt || unconfirmed ? RunState::kInterrupted : RunState::kDone;
@@ -851,9 +934,14 @@ class Search {
     // The bound is one of time: who is at it may still take less energy.
     if (settings_.run.objective.IsTime()) state.bound_us = outcome_.run.bound_us;
     if (state.attempts > 0) {
-      state.confirm_s = ConfirmSeconds();
+      EvaluateRequest first = settings_.confirm;
+      first.baselines = ReadyBaselines();
+      state.confirm_s = ConfirmSeconds(first);
       const int finalists = settings_.confirm_candidates + (outcome_.started ? 1 : 0);
       state.reserve_s = state.confirm_s * std::min(finalists, state.attempts) + EnergySeconds();
+      if (first.baselines != settings_.confirm.baselines) state.reserve_s += ConfirmSeconds(settings_.confirm);
+      if (settings_.confirm_candidates > 0)
+        state.least_s = AttemptSeconds() + state.confirm_s - (1 - kBriefest) * TimingSeconds(first);
     }
     return state;
   }
@@ -863,14 +951,17 @@ class Search {
     return std::chrono::duration<double>(request.timing_budget).count() * static_cast<double>(baselines);
   }
 
-  // What confirming one attempt takes, probably: fresh draws like the slowest attempt, more timing, and baselines that
-  // have to get ready first.
-  double ConfirmSeconds() const {
+  // What confirming one attempt takes, probably: all that the slowest attempt took, whose timing may have been brief,
+  // the timing, and baselines that have to get ready first.
+  double ConfirmSeconds(const EvaluateRequest& request) const {
     constexpr double kReadyS = 4;
-    const std::size_t timed = settings_.evaluate.baselines.size(), all = settings_.confirm.baselines.size();
-    const double search_s = std::max(0.0, slowest_s_ - TimingSeconds(settings_.evaluate));
-    return search_s + TimingSeconds(settings_.confirm) + kReadyS * static_cast<double>(all - std::min(timed, all));
+    const auto unready = std::ranges::count_if(request.baselines, [&](const auto& name) { return !IsReady(name); });
+    return AttemptSeconds() + TimingSeconds(request) + kReadyS * static_cast<double>(unready);
   }
+
+  // What an attempt takes at most, by those of this session. A lane's first one waits for its baseline to get ready,
+  // which none after it does.
+  double AttemptSeconds() const { return slowest_s_ > 0 ? slowest_s_ : first_s_; }
 
   // A window of one candidate: a worker that is loaded and warmed, two ticks for nothing, and the window.
   static double WindowSeconds(const EnergyRequest& request) {
@@ -889,7 +980,8 @@ class Search {
   double SessionSeconds() const { return hooks_.spent_s + Seconds() - begun_s_; }
   double SecondsLeft() const { return settings_.budget.seconds - SessionSeconds(); }
 
-  void Tell(SearchProgress::Phase phase, const Attempt* attempt, bool replayed) const {
+  void Tell(SearchProgress::Phase phase, const Attempt* attempt, bool replayed,
+            const std::vector<std::string>& beside = {}) const {
     if (!hooks_.progress) return;
     const SearchState state = State();
     SearchProgress progress;
@@ -902,6 +994,7 @@ class Search {
     progress.elapsed_s = state.elapsed_s;
     progress.eta_s = Eta(state);
     progress.replayed = replayed;
+    progress.beside = beside;
     progress.last = attempt;
     hooks_.progress(progress);
   }
@@ -937,9 +1030,11 @@ class Search {
   int recorded_best_ = 0;
   std::vector<Confirmed> kept_;   // by earlier sessions, undisturbed
   bool undisturbed_now_ = false;  // a confirmation of this session was
-  bool fastest_alone_ = false;    // nobody else was confirmed in this session
+  std::vector<std::string> ready_baselines_;
+  bool left_open_ = false;  // more is confirmed when the run goes on
   double begun_s_ = 0;
-  double slowest_s_ = 0;  // attempt of this session
+  std::size_t ended_ = 0;               // attempts of this session
+  double first_s_ = 0, slowest_s_ = 0;  // what the slowest of the lanes' first ones took, and of those after them
   Progress progress_;
   SearchOutcome outcome_;
   bool ready_ = false;          // the evaluators are, since somebody had something to try

@@ -5,6 +5,9 @@
 //        '----------------------------------------------------------------------------- no -----------+-- yes --> 7
 //        confirm the winner
 //
+// Where there is a limit of time, what confirming takes is left of it: no attempt begins that would eat into that. The
+// winner is confirmed beside the baselines that are ready, and then, in the time that is left, beside the others.
+//
 // Where there is a kernel to start from (SearchSettings::start), it is tried before anything is asked, alone; it is the
 // one to beat, and so confirmed beside the winner.
 //
@@ -56,6 +59,9 @@ struct SearchSettings {
   // Other sessions follow this one. Where all of its attempts are made, it confirms the fastest alone, and that only
   // where it is not confirmed yet; the run is then left as one that goes on.
   bool more_follows = false;
+  // Of confirm's baselines: getting ready takes them long. Where there is a limit of time they are the last that the
+  // winner is measured beside.
+  std::vector<std::string> slow_baselines = {};
   EnergyRequest energy;               // of those, where the objective asks for it
   int ask_ahead = 0;                  // > 0: nothing is tried; so many proposals more are asked for (search/ahead.h)
   int journal_every = kJournalEvery;  // attempts (search/journal.h)
@@ -64,15 +70,16 @@ struct SearchSettings {
 struct SearchProgress {
   enum class Phase { kAsking, kTrying, kTried, kConfirming };  // kAsking: a slow proposer has begun to think
   Phase phase = Phase::kTrying;
-  int attempt = 0;                // in work, just ended, or asked about (0 = what to begin with)
-  int attempts_at_most = 0;       // by the budget
-  double best_us = 0;             // 0 = none yet
-  double best_speedup = 0;        // over the first baseline; 0 = not known
-  double headroom = 1;            // Headroom()
-  double elapsed_s = 0;           // over all sessions
-  double eta_s = 0;               // until the run ends by its budget; may end sooner; < 0 = not known
-  bool replayed = false;          // taken from the store
-  const Attempt* last = nullptr;  // that one, without a verdict while it is in work; valid during the call
+  int attempt = 0;                       // in work, just ended, or asked about (0 = what to begin with)
+  int attempts_at_most = 0;              // by the budget
+  double best_us = 0;                    // 0 = none yet
+  double best_speedup = 0;               // over the first baseline; 0 = not known
+  double headroom = 1;                   // Headroom()
+  double elapsed_s = 0;                  // over all sessions
+  double eta_s = 0;                      // until the run ends by its budget; may end sooner; < 0 = not known
+  bool replayed = false;                 // taken from the store
+  std::vector<std::string> beside = {};  // baselines that it is confirmed beside
+  const Attempt* last = nullptr;         // that one, without a verdict while it is in work; valid during the call
 };
 
 struct SearchHooks {
@@ -96,17 +103,19 @@ struct SearchOutcome {
   RunRecord run;  // as stored; best_attempt is the winner, 0 = none
   Tree tree;
   Stop stop;
-  std::vector<Confirmed> confirmed;  // in the order of measuring
-  bool winner_confirmed = false;     // false after an interrupt, without time for it, or when nothing was accepted
-  int replayed = 0;                  // attempts taken from the store
-  double search_s = 0;               // this session's time from its first choice to its last verdict
-  double look_s = 0;                 // of it, what SearchHooks::look took
-  double evaluated_s = 0;            // what this session's evaluations took, of several devices all together
-  double joules = 0;                 // that judging and timing attempts used, over all sessions; 0 = nobody counted
-  bool diverged = false;             // some decision differed from the record
-  int proposed = 0;                  // proposals of this session's answers
-  int dropped = 0;                   // proposals, since their builds spoke against them
-  bool started = false;              // attempt 1 is the kernel that the run started from (search/start.h)
+  std::vector<Confirmed> confirmed;     // in the order of measuring
+  std::vector<std::string> unmeasured;  // baselines that the confirmed winner was not measured beside
+  std::string why_unmeasured;           // "no time was left"
+  bool winner_confirmed = false;        // false after an interrupt, without time for it, or when nothing was accepted
+  int replayed = 0;                     // attempts taken from the store
+  double search_s = 0;                  // this session's time from its first choice to its last verdict
+  double look_s = 0;                    // of it, what SearchHooks::look took
+  double evaluated_s = 0;               // what this session's evaluations took, of several devices all together
+  double joules = 0;                    // that judging and timing attempts used, over all sessions; 0 = nobody counted
+  bool diverged = false;                // some decision differed from the record
+  int proposed = 0;                     // proposals of this session's answers
+  int dropped = 0;                      // proposals, since their builds spoke against them
+  bool started = false;                 // attempt 1 is the kernel that the run started from (search/start.h)
 };
 
 // Blocks. Fails when the world does: the run is then marked interrupted, and calling again goes on. The caller holds

@@ -81,7 +81,7 @@ class TimeStopper final : public Stopper {
   std::optional<Stop> Ask(const SearchState& state) const override {
     // The reserve is an estimate from few attempts at first: it may not eat the search.
     const double reserve_s = std::min(state.reserve_s, std::max(state.confirm_s, seconds_ / 4));
-    if (state.elapsed_s + std::min(reserve_s, seconds_ / 2) < seconds_) return std::nullopt;
+    if (state.elapsed_s + std::max(state.least_s, std::min(reserve_s, seconds_ / 2)) < seconds_) return std::nullopt;
     return TimeIsSpent(seconds_);
   }
 

@@ -52,6 +52,7 @@ struct SearchState {
   double joules = 0;     // that the attempts' evaluations used, over all sessions
   double reserve_s = 0;  // what confirming the fastest few will probably take
   double confirm_s = 0;  // what confirming one of them will
+  double least_s = 0;    // one attempt more and the briefest confirmation after it
   double best_us = 0;    // 0 = none yet
   double bound_us = 0;   // 0 = not known
 };

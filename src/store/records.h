@@ -154,7 +154,7 @@ struct AttemptCount {
   double seconds = 0;  // that they took, all together
 };
 
-// An attempt that was evaluated once more at the end of a run, on fresh draws and beside all baselines.
+// An attempt that was evaluated once more at the end of a run, on fresh draws; the last one of an attempt counts.
 struct ConfirmationRecord {
   std::string run;
   int attempt = 0;

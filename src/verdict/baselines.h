@@ -17,14 +17,15 @@ struct BaselineRow {
   bool device = true;       // and on a CUDA device
   bool usual = true;        // is timed unless others are asked for
   bool as_accurate = true;  // as PyTorch is by default
+  bool slow = false;        // getting ready takes it tens of seconds, or minutes
 };
 inline constexpr BaselineRow kBaselines[] = {
     {.name = "naive", .words = "the naive loop nest, g++ -O3", .torch = false, .host = true, .device = false},
     {.name = "eager", .words = "PyTorch eager", .host = true},
     {.name = "eager_tf32", .words = "PyTorch eager, TF32", .as_accurate = false},
     {.name = "eager_graph", .words = "PyTorch eager in a CUDA graph"},
-    {.name = "compile", .words = "torch.compile", .host = true},
-    {.name = "compile_max_autotune", .words = "torch.compile, max-autotune", .usual = false},  // minutes to get ready
+    {.name = "compile", .words = "torch.compile", .host = true, .slow = true},
+    {.name = "compile_max_autotune", .words = "torch.compile, max-autotune", .usual = false, .slow = true},
 };
 
 // The words for a baseline; one that we do not bring has its name alone.

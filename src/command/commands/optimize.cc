@@ -49,9 +49,10 @@ constexpr Option kOptions[] = {
      .type = ValueType::kReal,
      .value = "S",
      .help =
-         "seconds at most, for all of it: importing and confirming, too, and not while another hone has the device; 0 "
-         "= no limit; of a suite: over all sessions, devices and problems at a time together, and so many a problem "
-         "if it is not given",
+         "seconds at most, for all of it: importing and confirming, too, but not while another hone has the device, "
+         "nor "
+         "while this machine is measured, once; 0 = no limit; of a suite: over all sessions, devices and problems at a "
+         "time together, and so many a problem if it is not given",
      .otherwise = "120",
      .at_least = 0},
     {.name = "joules",
@@ -235,9 +236,7 @@ Answer OutOfTime(VerbCall& call) {
   const std::string hone = ProgramAsTyped();
   std::string text = fmt::format("{}: nothing was judged within {:.0f} s; they ended at: {}\n", path, call.Real("time"),
                                  stage.empty() ? "getting ready" : stage);
-  if (stage == kMeasuring) {
-    text += fmt::format("  next     measure this machine without a limit, once: {} calibrate\n", hone);
-  } else if (path.ends_with(".py")) {
+  if (path.ends_with(".py")) {
     text += fmt::format(
         "  next     a smaller problem of the same operators: {0} import {1} --shrink 500 -o small.json; {0} optimize "
         "small.json\n",
@@ -340,7 +339,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   }
   call.Note(RunNote(opened.record.id, opened.resumed));
 
-  const double waited_s = bench.devices ? bench.devices->waited_s() : 0;
+  const double others_s = bench.measuring_s + (bench.devices ? bench.devices->waited_s() : 0);
   const RunSession session{
       .bench = bench,
       .store = store,
@@ -348,7 +347,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
       .proposer = *proposer,
       .ledger = *ledger,
       .settings = settings,
-      .spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count() - waited_s};
+      .spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count() - others_s};
   const SearchOutcome outcome = HONE_TRY(SearchIn(call, session));
   return call.Flag("prepare") ? Prepared(session, outcome) : AnswerOf(session, outcome);
 }
@@ -412,7 +411,8 @@ HONE_ROW(Verb){
         "timing attempts used, over all sessions; where the device counts), lanes (attempts in flight at "
         "a time), stop (why), stop_cause "
         "(budget, limit, nothing-left, interrupt, withheld), bound_us,\n"
-        "bound_limited_by, best_attempt (0 = none), confirmed, faster (than the first baseline, confirmed), loop_nest\n"
+        "bound_limited_by, best_attempt (0 = none), confirmed, unmeasured[] (baselines that there was no time for), "
+        "faster (than the first baseline, confirmed), loop_nest\n"
         "(the best is the naive one), flags[] (as of `hone graph`), caught[] (name, sentence: docs/evaluation.md), "
         "best (an evaluation as in docs/evaluation.md, "
         "with\n"

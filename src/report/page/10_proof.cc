@@ -47,7 +47,7 @@ Json TimingJson(const Timing& timing) {
   return json;
 }
 
-// What was measured again at the end of the run, on fresh inputs and beside all baselines.
+// What was measured again at the end of the run, on fresh inputs.
 Json ConfirmationsJson(const RunMaterial& material) {
   Json rows = Json::array();
   for (std::size_t i = 0; i < material.confirmations.size(); ++i) {

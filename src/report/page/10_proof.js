@@ -68,7 +68,7 @@ function against(timing, run) {
 function again(rows, run) {
   const energy = rows.some((row) => row.joules !== null), ranked = rows.some((row) => row.ranked_us > 0);
   return el("div", null, el("h3", null, "Measured again on fresh inputs"),
-    table("At the end of the run, beside all baselines: warm and cold medians, and the speed-up over the first baseline", [
+    table("At the end of the run, the winner last beside all baselines that there was time for: warm and cold medians, and the speed-up over the first baseline", [
       { head: "attempt", number: true, cell: (row) => row.attempt },
       { head: "outcome", cell: (row) => row.outcome },
       { head: "warm", number: true, cell: (row) => timeText(row.us) },
