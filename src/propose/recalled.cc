@@ -3,10 +3,12 @@
 #include "base/json_text.h"
 #include "base/record.h"
 #include "base/sha256.h"
+#include "dsl/lower.h"
 #include "dsl/program.h"
 #include "propose/experience_fields.h"
 #include "propose/expert/cost.h"
 #include "propose/expert/piece_text.h"
+#include "target/shipped_model.h"
 
 namespace hone {
 
@@ -48,6 +50,25 @@ Result<Recalled> ParseRecalled(const std::string& json) {
   const auto parsed = nlohmann::json::parse(json, nullptr, false);
   Snapshot snapshot = HONE_TRY(FromRecord<Snapshot>(parsed, "what a run of ours recalled: " + json));
   return Recalled{std::move(snapshot.proven), Experience(std::move(snapshot.experience))};
+}
+
+std::string WhyNoProgram(const std::string& piece, std::string_view target) {
+  std::vector<DeviceModel> devices;
+  if (target == "cuda") {
+    for (const ShippedModel* model : AllShippedModels()) {
+      if (auto device = FindShippedModel(model->key)) devices.push_back(std::move(*device));
+    }
+  } else {
+    devices.push_back({.threads = 1});
+  }
+  std::string why;
+  for (const DeviceModel& device : devices) {
+    const auto lowered = dsl::Lower(piece, nullptr, device);
+    const auto* complaint = std::get_if<dsl::Complaint>(&lowered);
+    if (complaint == nullptr) return "";
+    if (why.empty()) why = dsl::ToString(*complaint);
+  }
+  return why;
 }
 
 std::map<std::string, ProvenPiece> PiecesOfProgram(const std::string& text, const Problem& problem,

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -47,5 +48,8 @@ Beginnings BeginningsOf(const Graph& graph, const DeviceModel& machine);
 // `run` and `problem` are left to the caller.
 std::map<std::string, ProvenPiece> PiecesOfProgram(const std::string& text, const Problem& problem,
                                                    const DeviceModel& machine);
+
+// Why a piece's text is no program for any device of the target; empty: it is one.
+std::string WhyNoProgram(const std::string& piece, std::string_view target);
 
 }  // namespace hone

@@ -8,6 +8,7 @@
 
 #include "base/json_text.h"
 #include "base/record.h"
+#include "propose/recalled.h"
 #include "verdict/verdict.h"
 
 namespace hone {
@@ -119,6 +120,9 @@ Result<ProvenRecord> ReadProven(const Json& json) {
   HONE_TRY(CheckWhose(line.record));
   HONE_TRY(CheckNumber("gain", line.record.gain, 1, kMostTimes));
   HONE_TRY(CheckNumber("speedup", line.record.speedup, 0, kMostTimes));
+  if (const std::string why = WhyNoProgram(line.record.text, line.record.target); !why.empty())
+    return Fail(ErrorKind::kCorrupt,
+                fmt::format("the text of piece {} is no program: {}", line.record.piece.substr(0, kShown), why));
   line.record.settings = JsonText(Json(line.settings));
   return std::move(line.record);
 }

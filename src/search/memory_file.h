@@ -24,7 +24,8 @@ struct MemoryFile {
 
 std::string ToLines(const MemoryFile& memory);
 // kCorrupt with the line that is wrong and why: a field of another type or out of its range, a name that nothing has, a
-// text that is too long or holds control characters. `name` is what the file is called there.
+// text that is too long or holds control characters, a piece that is no program. `name` is what the file is called
+// there.
 Result<MemoryFile> ReadMemory(std::string_view lines, const std::string& name);
 
 }  // namespace hone

@@ -10,7 +10,19 @@ namespace {
 
 using namespace testing;
 
-const MemoryFile kMemory{{SomeProven()}, {SomeLesson()}};
+constexpr std::string_view kPiece =
+    "program piece\n"
+    "input  n1: f32[64, 300]\n"
+    "output n0: f32[64, 300]\n"
+    "n0 = softmax(n1 * 0.5) over [1]\n";
+
+ProvenRecord Proven() {
+  ProvenRecord piece = SomeProven();
+  piece.text = kPiece;
+  return piece;
+}
+
+const MemoryFile kMemory{{Proven()}, {SomeLesson()}};
 
 TEST(MemoryFileTest, WhatIsWrittenIsReadAgainWhole) {
   const std::string lines = ToLines(kMemory);
@@ -55,6 +67,10 @@ TEST(MemoryFileTest, HostileFilesAreRefusedWithTheirLine) {
   EXPECT_EQ(Refusal(R"({"lesson")", "lesson"), "m.jsonl:3: it is no JSON object");
   EXPECT_EQ(Refusal(R"("gain":0.25)", R"("gain":[0.25])"), "m.jsonl:3: 'gain' is a list, and no field is");
   EXPECT_EQ(Refusal(R"("gain":0.25)", R"("gain":"much")"), "m.jsonl:3: \"gain\" of a lesson cannot be \"much\"");
+  EXPECT_TRUE(
+      Refusal("softmax(", "softmx(").starts_with("m.jsonl:2: the text of piece k1 is no program: line 4, column "))
+      << Refusal("softmax(", "softmx(");
+  EXPECT_NE(Refusal("program piece", "piece").find("the text of piece k1 is no program: line 1"), std::string::npos);
   EXPECT_FALSE(ReadMemory("", "m.jsonl"));
 }
 

@@ -41,6 +41,8 @@ Recalled Won(const Problem& problem, std::string* winner) {
   *winner = Must(expert->Propose({.parent = 1, .history = {&start}})).proposals.at(0).candidate.text;
   Recalled recalled{PiecesOfProgram(*winner, problem, kMachine), {}};
   for (auto& [key, piece] : recalled.proven) {
+    EXPECT_EQ(WhyNoProgram(piece.text, "cpu"), "");
+    EXPECT_EQ(WhyNoProgram(piece.text, "cuda"), "");
     piece.gain = 2;
     piece.run = "0a1b2c";
     piece.problem = "relu";
@@ -130,6 +132,8 @@ TEST(RecalledTest, ItReadsBackAndWhatIsNotOursIsRefused) {
 
 TEST(RecalledTest, ATextThatIsNoProgramOfTheProblemHasNoPieces) {
   EXPECT_TRUE(PiecesOfProgram("int main() {}", Relu("x", "[8]"), kMachine).empty());
+  EXPECT_TRUE(WhyNoProgram("int main() {}", "cpu").starts_with("line 1, column 1: "))
+      << WhyNoProgram("int main() {}", "cpu");
   std::string winner;
   Won(Relu("x", "[64, 1000]"), &winner);
   EXPECT_TRUE(PiecesOfProgram(winner, Relu("x", "[8]"), kMachine).empty());
