@@ -212,6 +212,29 @@ class Loop(unittest.TestCase):
         self.assertEqual(recalled(second), before)
         self.assertIn("it is on or off", self.hone("optimize", self.problem, "--memory", "maybe", code=2).stderr)
 
+    def test_4_b_arms_begin_with_what_a_store_knew_and_leave_nothing_to_each_other(self):
+        store, known, broken = self.folder / "wise.db", self.folder / "known.jsonl", self.folder / "broken.jsonl"
+        self.hone("memory", "--store", self.folder / "memory.db", "--export", known)
+        # As if another setting than the usual one had won.
+        known.write_text(re.sub(r'"accumulators":"\d+"', '"accumulators":"2"', known.read_text()))
+        self.hone("memory", "--store", store, "--import", known)
+        before = json.loads(self.hone("memory", "--store", store, "--json").stdout)["lessons"]
+        arms = ["greedy", "greedy --memory on", f"greedy --memory {known}", "greedy --memory off"]
+        compare = ["compare", "--suite", self.problem, "--seeds", "2", "--budget", "3", "--store", store, "--json"]
+        document = json.loads(self.hone(*compare, *arms).stdout)
+        self.assertEqual([arm["memory"] for arm in document["arms"]], ["off", "on", str(known), "off"])
+        tried = {(one["arm"], one["seed"]): [attempt["candidate"] for attempt in one["attempts"]] for one in document["searches"]}
+        for seed in (1, 2):
+            self.assertEqual(tried[arms[1], seed], tried[arms[2], seed], "the same is known")
+            self.assertEqual(tried[arms[0], seed], tried[arms[3], seed], "nothing is")
+        self.assertNotEqual(tried[arms[0], 1], tried[arms[1], 1], "what won before is tried first")
+        self.assertEqual(json.loads(self.hone("memory", "--store", store, "--json").stdout)["lessons"], before, "and nothing was learnt")
+        self.assertIn("--learn is of arms", self.hone(*compare, "--learn", known, "greedy --memory on", code=2).stderr)
+        broken.write_text(known.read_text().replace("= softmax(", "= softmx("))
+        for command in (["memory", "--store", self.folder / "empty.db", "--import", broken], [*compare, f"greedy --memory {broken}"]):
+            self.assertRegex(self.hone(*command, code=2).stderr, r"broken.jsonl:2: the text of piece \w+ is no program: line")
+        self.assertEqual(json.loads(self.hone("memory", "--store", self.folder / "empty.db", "--json").stdout)["proven"], [])
+
     def test_5_a_wrong_program_and_a_broken_one_are_refused_with_the_place(self):
         text = self.hone("propose", self.problem).stdout
         wrong = self.folder / "wrong.hk"

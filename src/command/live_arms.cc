@@ -19,8 +19,10 @@
 #include "model/ledger.h"
 #include "propose/joint.h"
 #include "propose/lookup.h"
+#include "propose/recalled.h"
 #include "search/loop.h"
 #include "search/measured.h"
+#include "search/remember.h"
 #include "store/store.h"
 
 namespace hone {
@@ -43,25 +45,46 @@ Result<SpaceTable> KeptTable(const std::string& path, const TableHead& head) {
   return table;
 }
 
-// One search as `hone optimize` makes it, but for baselines, confirmation, and what was learned in earlier runs.
-// Nothing of it is kept but what was measured: what a language model answered it is asked again for the next seed.
+// What each memory says of this problem.
+Result<std::map<std::string, Recalled>> RecallAll(VerbCall& call, const Workbench& bench, const Memories& memories) {
+  std::map<std::string, Recalled> known;
+  if (memories.empty()) return known;
+  const Beginnings beginnings = BeginningsOf(bench.graph, bench.machine);
+  RunRecord run;
+  run.target = call.Text("target");
+  run.machine = bench.machine.id;
+  for (const auto& [word, memory] : memories) {
+    Store store = HONE_TRY(Store::Open(":memory:"));
+    HONE_TRY(store.PutMemory(memory.proven, memory.lessons));
+    known[word] = HONE_TRY(Recall(store, run, beginnings, HONE_VERSION));
+  }
+  return known;
+}
+
+// One search as `hone optimize` makes it, but for baselines, confirmation, and what was learned in earlier runs of
+// rules' promises. Nothing of it is kept but what was measured: what a language model answered it is asked again for
+// the next seed. `recalled`: what the arm begins with, or null.
 Result<Trace> SearchOnce(VerbCall& call, Workbench& bench, const Arm& arm, std::uint64_t seed, MeasuredOnce& device,
-                         const SpaceTable& table) {
+                         const SpaceTable& table, const Recalled* recalled) {
   const auto chosen = HONE_TRY(ChosenProposers::Parse(arm.proposer));
   SearchSettings settings;
   MeasureBy(bench, false, settings);
   settings.run = {.seed = seed, .search = arm.search, .proposer = chosen.Identity(), .tools = arm.tools};
+  settings.run.memory = recalled != nullptr;
   settings.budget = arm.budget;
   settings.evaluate.baselines.clear();
   settings.confirm_candidates = 0;
   Store store = HONE_TRY(Store::Open(":memory:"));
-  OpenedRun opened = HONE_TRY(OpenRun(store, WantedRun(bench, table.head.target, settings), ToJson(bench.problem)));
+  RunRecord wanted = WantedRun(bench, table.head.target, settings);
+  if (recalled != nullptr) wanted.recalled = ToJson(*recalled);
+  OpenedRun opened = HONE_TRY(OpenRun(store, wanted, ToJson(bench.problem)));
   const Learned learned;
   Ledger ledger({settings.budget.tokens, settings.budget.dollars});
   const bool looks_up = chosen.Take(kLookupTokens.name);
   const auto proposer = HONE_TRY(chosen.Make({.graph = bench.graph,
                                               .machine = bench.machine,
                                               .learned = arm.tools.expert_acts() ? &learned : nullptr,
+                                              .recalled = recalled,
                                               .models = call.Text("models"),
                                               .ledger = &ledger,
                                               .advisers = arm.tools,
@@ -83,6 +106,7 @@ Result<Trace> SearchOnce(VerbCall& call, Workbench& bench, const Arm& arm, std::
       return LookAt(attempt.proposal.candidate, attempt.time_us(), looked);
     };
   }
+  if (recalled != nullptr && bench.machine.kind == DeviceKind::kCuda) hooks.doubt = DoubtByBuild(looked);
   const SearchOutcome outcome =
       HONE_TRY(RunSearch(store, std::move(opened.record), *proposer, device, settings, hooks));
   trace.stop = outcome.stop.reason;
@@ -94,7 +118,8 @@ Result<Trace> SearchOnce(VerbCall& call, Workbench& bench, const Arm& arm, std::
 
 }  // namespace
 
-Result<ProblemTraces> SearchLive(VerbCall& call, const std::string& file, const std::vector<Arm>& arms) {
+Result<ProblemTraces> SearchLive(VerbCall& call, const std::string& file, const std::vector<Arm>& arms,
+                                 const Memories& memories) {
   call.CatchInterrupts();
   const bool cuda = HONE_TRY(WantsCuda(call));
   Workbench bench = HONE_TRY(OpenWorkbench(call, file,
@@ -114,10 +139,12 @@ Result<ProblemTraces> SearchLive(VerbCall& call, const std::string& file, const 
                                                .recorded = Today(),
                                                .stop = "no round was kept",
                                                .bound_us = bench.bound.sure_us}));
+  const auto known = HONE_TRY(RecallAll(call, bench, memories));
   MeasuredOnce device(bench.evaluator(), table, SteadySeconds);
   auto traces = EachInTurn(arms, call.Int("seeds"), [&](const Arm& arm, std::uint64_t seed) {
     call.Note(fmt::format("{}: {}, seed {}", bench.problem.name, arm.words, seed));
-    return SearchOnce(call, bench, arm, seed, device, table);
+    const auto recalled = known.find(arm.memory);
+    return SearchOnce(call, bench, arm, seed, device, table, recalled == known.end() ? nullptr : &recalled->second);
   });
   if (!path.empty()) {
     std::error_code failed;

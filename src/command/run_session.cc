@@ -91,6 +91,21 @@ void MeasureBy(const Workbench& bench, bool certify, SearchSettings& settings) {
   settings.confirm.certify = certify;
 }
 
+std::function<std::string(const Candidate&, const Attempt&)> DoubtByBuild(const InsightSetting& looked) {
+  // `builds`: of attempts that something was made from.
+  return [&looked, builds = std::map<int, std::optional<BuildFacts>>()](const Candidate& chosen,
+                                                                        const Attempt& from) mutable -> std::string {
+    const auto build = LookAtBuild(chosen, looked);
+    if (!build) return "";
+    auto known = builds.find(from.number);
+    if (known == builds.end()) {
+      known = builds.emplace(from.number, std::nullopt).first;
+      if (from.accepted()) known->second = LookAtBuild(from.proposal.candidate, looked);
+    }
+    return WhyDoomed(*build, known->second ? &*known->second : nullptr);
+  };
+}
+
 RunRecord WantedRun(const Workbench& bench, std::string_view target, const SearchSettings& settings) {
   RunRecord wanted;
   wanted.problem_name = bench.problem.name;
@@ -126,19 +141,7 @@ Result<SearchOutcome> SearchIn(VerbCall& call, const RunSession& session) {
     return LookAt(candidate, attempt.time_us(), looked,
                   [&](CandidateProfiles& made) { return counters->Count(candidate, lane, made); });
   };
-  std::map<int, std::optional<BuildFacts>> builds;  // of attempts that something was made from
-  if (session.settings.run.memory && bench.machine.kind == DeviceKind::kCuda) {
-    hooks.doubt = [&](const Candidate& chosen, const Attempt& from) -> std::string {
-      const auto build = LookAtBuild(chosen, looked);
-      if (!build) return "";
-      auto known = builds.find(from.number);
-      if (known == builds.end()) {
-        known = builds.emplace(from.number, std::nullopt).first;
-        if (from.accepted()) known->second = LookAtBuild(from.proposal.candidate, looked);
-      }
-      return WhyDoomed(*build, known->second ? &*known->second : nullptr);
-    };
-  }
+  if (session.settings.run.memory && bench.machine.kind == DeviceKind::kCuda) hooks.doubt = DoubtByBuild(looked);
   hooks.progress = [&](const SearchProgress& progress) {
     best_us = progress.best_us;
     Report(call, progress, session.ledger);

@@ -2,11 +2,14 @@
 // measured here, what is said meanwhile, and what is answered.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "command/command.h"
 #include "command/workbench.h"
+#include "diagnose/insight.h"
 #include "search/loop.h"
 #include "search/record.h"
 
@@ -27,6 +30,9 @@ struct RunSession {
 
 // How attempts and winners are measured on this bench: lanes, baselines, bounds.
 void MeasureBy(const Workbench& bench, bool certify, SearchSettings& settings);
+
+// SearchHooks::doubt on a CUDA device; `looked` outlives it.
+std::function<std::string(const Candidate&, const Attempt&)> DoubtByBuild(const InsightSetting& looked);
 
 // Of a search with these settings, for OpenRun: what was learned before is the caller's to add.
 RunRecord WantedRun(const Workbench& bench, std::string_view target, const SearchSettings& settings);

@@ -79,8 +79,7 @@ Result<Arm> ParseArm(const std::string& words, const Budget& budget) {
     std::string value;
     if (!(stream >> value)) return usage(word + " needs a value");
     if (word == "--memory") {
-      if (value != "on") return usage("--memory is on, or not there");
-      arm.memory = true;
+      arm.memory = value == "off" ? "" : std::move(value);
     } else if (word == "--tools") {
       auto tools = Advisers::Parse(value);
       if (!tools) return Rethrow(std::move(tools).error(), fmt::format("arm '{}': --tools: ", words));
@@ -91,8 +90,8 @@ Result<Arm> ParseArm(const std::string& words, const Budget& budget) {
       arm.proposer = std::move(value);
     }
   }
-  arm.budget = HONE_TRY(
-      ParseBudget(fmt::format("arm '{}'", words), limits, budget, ", --memory on, --tools WHO, --proposer NAME"));
+  arm.budget = HONE_TRY(ParseBudget(fmt::format("arm '{}'", words), limits, budget,
+                                    ", --memory on|off|FILE, --tools WHO, --proposer NAME"));
   if (arm.budget.joules > 0) return usage("nobody counts the energy of arms");
   if (arm.budget.attempts > budget.attempts)
     return usage(fmt::format("--budget is 1 to {}, the budget of all", budget.attempts));

@@ -21,12 +21,12 @@ struct Arm {
   std::string words;   // as they were typed
   std::string search;  // Chosen::Identity
   Budget budget;
-  bool memory = false;                                 // it begins with what was tried elsewhere
-  Advisers tools;                                      // who says what facts mean; live
+  std::string memory;  // what it begins with: "" nothing, "on" what was tried elsewhere, or a file of `hone memory`
+  Advisers tools;      // who says what facts mean; live
   std::string proposer = std::string(kUsualProposer);  // as ChosenProposers reads it; live
 };
-// "mcts:memory=0 --budget 20 --time 60 --headroom 0.1 --idle 8 --memory on --tools raw --proposer model:coder"; what is
-// not said is `budget`. kUsage for other words.
+// "mcts:memory=0 --budget 20 --time 60 --headroom 0.1 --idle 8 --memory FILE --tools raw --proposer model:coder"; what
+// is not said is `budget`. kUsage for other words.
 Result<Arm> ParseArm(const std::string& words, const Budget& budget);
 
 // What the arms' searches of one problem came to.

@@ -68,7 +68,10 @@ TEST(CompareTest, AnArmIsAStrategyAndWhatIsDifferentForIt) {
   ASSERT_TRUE(advised) << advised.error().message;
   EXPECT_EQ(advised->tools.kind, Advisers::Kind::kRaw);
   EXPECT_EQ(advised->budget.attempts, 12);
-  EXPECT_TRUE(advised->memory);
+  EXPECT_EQ(advised->memory, "on");
+  EXPECT_EQ(ParseArm("greedy --memory known.jsonl", budget)->memory, "known.jsonl");
+  EXPECT_EQ(ParseArm("greedy --memory off", budget)->memory, "");
+  EXPECT_EQ(ParseArm("greedy", budget)->memory, "");
   const auto proposed = ParseArm("greedy --proposer expert,model:coder,tokens=9000 --idle 3", budget);
   ASSERT_TRUE(proposed) << proposed.error().message;
   EXPECT_EQ(proposed->proposer, "expert,model:coder,tokens=9000");
@@ -83,11 +86,10 @@ TEST(CompareTest, AnArmIsAStrategyAndWhatIsDifferentForIt) {
   EXPECT_EQ(message("greedy --time soon"), "arm 'greedy --time soon': 'soon' is no number");
   EXPECT_TRUE(message("greedy --tools nobody").starts_with("arm 'greedy --tools nobody': --tools"))
       << message("greedy --tools nobody");
-  EXPECT_EQ(
-      message("greedy --seed 3"),
-      "arm 'greedy --seed 3': '--seed' is none of --budget, --time, --joules, --headroom, --idle, --memory on, --tools "
-      "WHO, --proposer NAME");
-  EXPECT_EQ(message("greedy --memory off"), "arm 'greedy --memory off': --memory is on, or not there");
+  EXPECT_EQ(message("greedy --seed 3"),
+            "arm 'greedy --seed 3': '--seed' is none of --budget, --time, --joules, --headroom, --idle, --memory "
+            "on|off|FILE, --tools WHO, --proposer NAME");
+  EXPECT_EQ(message("greedy --memory"), "arm 'greedy --memory': --memory needs a value");
   EXPECT_EQ(message("greedy --proposer"), "arm 'greedy --proposer': --proposer needs a value");
   EXPECT_TRUE(message("greedy --proposer expat").starts_with("arm 'greedy --proposer expat': there is no proposer"))
       << message("greedy --proposer expat");

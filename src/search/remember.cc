@@ -71,6 +71,15 @@ Result<Recalled> Recall(Store& store, const RunRecord& run, const Beginnings& be
   return recalled;
 }
 
+Experience ExperienceFrom(const std::vector<LessonRecord>& lessons, const std::string& target,
+                          const std::string& machine, const std::string& version) {
+  Experience experience;
+  for (const LessonRecord& one : lessons) {
+    if (one.target == target) experience.Add(LessonFrom(one), WeightOf(one, machine, version));
+  }
+  return experience;
+}
+
 std::optional<Lesson> LessonOf(const Proposal& proposal, const Attempt* from, const Problem& problem,
                                const DeviceModel& machine) {
   const std::string& text = proposal.candidate.text;

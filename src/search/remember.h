@@ -24,6 +24,10 @@ Result<Recalled> Recall(Store& store, const RunRecord& run, const Beginnings& be
 Lesson LessonFrom(const LessonRecord& record);
 double WeightOf(const LessonRecord& lesson, const std::string& machine, const std::string& version);
 
+// What is known for tables of searches on that machine, over all problems: of lessons alone.
+Experience ExperienceFrom(const std::vector<LessonRecord>& lessons, const std::string& target,
+                          const std::string& machine, const std::string& version);
+
 // What a proposal changes of the attempt that it is from, or begins with where that is null: nothing where it is not
 // one thing of the expert's.
 std::optional<Lesson> LessonOf(const Proposal& proposal, const Attempt* from, const Problem& problem,

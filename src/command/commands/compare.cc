@@ -12,9 +12,13 @@
 #include "command/how_made.h"
 #include "command/live_arms.h"
 #include "command/target.h"
+#include "command/wrong_input.h"
 #include "search/comparison.h"
 #include "search/comparison_svg.h"
+#include "search/memory_file.h"
+#include "search/remember.h"
 #include "search/table.h"
+#include "store/store.h"
 
 namespace hone::verb_compare {
 namespace {
@@ -39,7 +43,7 @@ constexpr Option kOptions[] = {
      .at_least = 1},
     {.name = "learn",
      .value = "PATH",
-     .help = "tables, or a folder of them: what was tried there is what arms with --memory on begin with",
+     .help = "of tables: tables, or a folder of them: what was tried there is what arms with --memory on begin with",
      .reads = true},
     {.name = "budget",
      .type = ValueType::kInteger,
@@ -59,7 +63,10 @@ constexpr Option kOptions[] = {
      .at_least = 0},
     kModelsOption,
     kIndexOption,
-    {.name = "store", .value = "PATH", .help = "run store, beside which code indexes lie (default: the usual one)"},
+    {.name = "store",
+     .value = "PATH",
+     .help = "run store, beside which code indexes lie, and what it knows is what arms over problems with --memory on "
+             "begin with (default: the usual one)"},
     kTargetOption,
     {.name = "measured",
      .value = "DIR",
@@ -106,14 +113,39 @@ Result<Experience> Learn(const std::string& path) {
   return experience;
 }
 
+// What arms begin with that name a file, or over problems the run store. `learned`: "on" is what --learn says.
+Result<Memories> MemoriesOf(VerbCall& call, const std::vector<Arm>& arms, bool learned) {
+  Memories memories;
+  for (const Arm& arm : arms) {
+    if (arm.memory.empty() || memories.contains(arm.memory) || (learned && arm.memory == "on")) continue;
+    MemoryFile& memory = memories[arm.memory];
+    if (arm.memory != "on") {
+      memory = HONE_TRY(FromInput(ReadMemory(HONE_TRY(FromInput(ReadFile(arm.memory))), arm.memory)));
+      continue;
+    }
+    const std::string path = StorePath(call);
+    std::error_code ignored;
+    if (call.Has("store") || std::filesystem::exists(path, ignored)) {
+      Store store = HONE_TRY(Store::OpenExisting(path));
+      memory = {HONE_TRY(store.AllProven()), HONE_TRY(store.AllLessons())};
+    }
+    if (memory.proven.empty() && memory.lessons.empty())
+      call.Note(fmt::format("{} knows nothing yet: arms with --memory on begin with nothing", path));
+  }
+  return memories;
+}
+
 Result<ProblemTraces> OverTable(VerbCall& call, const std::string& file, const std::vector<Arm>& arms,
-                                const Experience& experience) {
+                                const Experience& learned, const Memories& memories) {
   const SpaceTable table = HONE_TRY(ReadTable(HONE_TRY(ReadFile(file)), file));
   if (table.best_us <= 0)
     return Fail(ErrorKind::kUsage, fmt::format("{}: nothing in it was accepted, so there is nothing to find", file));
   call.Stage(fmt::format("searching {}", table.head.problem));
+  std::map<std::string, Experience> known = {{"on", learned}};
+  for (const auto& [word, memory] : memories)
+    known[word] = ExperienceFrom(memory.lessons, table.head.target, table.head.machine, HONE_VERSION);
   auto traces = HONE_TRY(EachInTurn(arms, call.Int("seeds"), [&](const Arm& arm, std::uint64_t seed) {
-    return SearchTable(table, arm.search, seed, arm.budget, arm.memory ? &experience : nullptr);
+    return SearchTable(table, arm.search, seed, arm.budget, arm.memory.empty() ? nullptr : &known[arm.memory]);
   }));
   return ProblemTraces{.problem = table.head.problem, .best_us = table.best_us, .traces = std::move(traces)};
 }
@@ -214,6 +246,7 @@ Json Document(const std::vector<Arm>& arms, const Compared& compared, const std:
     row = {{"arm", arms[i].words},
            {"search", arms[i].search},
            {"proposer", arms[i].proposer},
+           {"memory", arms[i].memory.empty() ? "off" : arms[i].memory},
            {"quality", figures.quality},
            {"anytime", figures.anytime},
            {"reached", figures.reached},
@@ -243,27 +276,29 @@ Result<Answer> RunIt(VerbCall& call) {
   for (const std::string& words : call.Texts("arm")) arms.push_back(HONE_TRY(ParseArm(words, budget)));
   if (arms.empty())
     return Fail(ErrorKind::kUsage, "there is nothing to compare: hone compare --suite PATH greedy mcts");
-  const bool remembers = std::ranges::any_of(arms, &Arm::memory);
-  if (remembers != call.Has("learn"))
-    return Fail(ErrorKind::kUsage, remembers ? "an arm with --memory on needs --learn: tables of other problems"
-                                             : "--learn is of arms with --memory on: 'greedy --memory on'");
+  const std::vector<std::string> files = HONE_TRY(FilesOf(call.Text("suite")));
+  const bool tables = files.front().ends_with(".jsonl");  // all of them, or none
+  const bool learns = tables && std::ranges::find(arms, "on", &Arm::memory) != arms.end();
+  if (learns != call.Has("learn"))
+    return Fail(ErrorKind::kUsage, learns
+                                       ? "an arm with --memory on needs --learn over tables: tables of other problems"
+                                       : "--learn is of arms with --memory on over tables: 'greedy --memory on'");
   const bool asks =
       std::ranges::any_of(arms, [](const Arm& arm) { return arm.tools.kind != Advisers::Kind::kUnnamed; });
   const bool proposes = std::ranges::any_of(arms, [](const Arm& arm) { return arm.proposer != kUsualProposer; });
-  const Experience experience = remembers ? HONE_TRY(Learn(call.Text("learn"))) : Experience();
+  const Experience learned = learns ? HONE_TRY(Learn(call.Text("learn"))) : Experience();
+  const Memories memories = HONE_TRY(MemoriesOf(call, arms, learns));
   std::vector<ProblemTraces> problems;
-  for (const std::string& file : HONE_TRY(FilesOf(call.Text("suite")))) {
-    const bool table = file.ends_with(".jsonl");
-    if (remembers && !table)
-      return Fail(ErrorKind::kUsage, fmt::format("{} is no table: --memory on of an arm is of tables", file));
-    if (asks && table)
+  for (const std::string& file : files) {
+    if (asks && tables)
       return Fail(
           ErrorKind::kUsage,
           fmt::format("{} is a table, which does not say what was found: --tools of an arm is of problems", file));
-    if (proposes && table)
+    if (proposes && tables)
       return Fail(ErrorKind::kUsage,
                   fmt::format("{} is a table of what one proposer offered: --proposer of an arm is of problems", file));
-    problems.push_back(HONE_TRY(table ? OverTable(call, file, arms, experience) : SearchLive(call, file, arms)));
+    problems.push_back(
+        HONE_TRY(tables ? OverTable(call, file, arms, learned, memories) : SearchLive(call, file, arms, memories)));
   }
   call.Stage("");
   const Compared compared = CompareArms(problems, budget.attempts);
@@ -296,12 +331,14 @@ HONE_ROW(Verb){
         "  hone compare --suite docs/measured/search greedy epsilon mcts mcts:memory=0\n"
         "  hone compare --suite model.jsonl greedy 'greedy --idle 8' --svg arms.svg\n"
         "  hone compare --suite these --learn others greedy 'greedy --memory on'\n"
+        "  hone compare --suite problems greedy 'greedy --memory on' 'greedy --memory known.jsonl'\n"
         "  hone compare --suite problem.json --target cuda 'greedy --tools none' 'greedy --tools on'\n"
         "  hone compare --suite problem.json --seeds 3 greedy 'greedy --proposer model:coder'\n",
     .positionals = kPositionals,
     .options = kOptions,
     .json =
-        "problems[]; arms[]: arm, search, proposer, quality, anytime, reached, to_95_attempts and to_95_seconds (0 = "
+        "problems[]; arms[]: arm, search, proposer, memory, quality, anytime, reached, to_95_attempts and "
+        "to_95_seconds (0 = "
         "never),\n"
         "attempts, seconds, tokens and dollars (of language models, a search), curve[] (quality after each attempt), "
         "by_problem[] (quality at the end), against (the\n"
