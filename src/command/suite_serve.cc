@@ -22,6 +22,7 @@
 #include "base/sha256.h"
 #include "command/run_note.h"
 #include "command/suite_table.h"
+#include "search/record.h"
 #include "search/run_ledger.h"
 #include "store/contents.h"
 #include "store/store.h"
@@ -220,7 +221,7 @@ std::string TableDocument(Json document) {
   return JsonText(document);
 }
 
-// What the store has of the run: its attempts, their seconds, and the times that steer.
+// What the store has of the run: its attempts, its seconds, and the times that steer.
 Result<void> ReadRun(const std::string& store_path, const Portion& portion, Helping& helping) {
   Store store = HONE_TRY(Store::OpenExisting(store_path));
   helping.attempts = 0;
@@ -228,12 +229,14 @@ Result<void> ReadRun(const std::string& store_path, const Portion& portion, Help
   for (const AttemptRecord& attempt : HONE_TRY(store.Attempts(helping.run))) {
     if (!attempt.ended()) continue;
     ++helping.attempts;
-    helping.attempts_s += static_cast<double>(attempt.ended_ms - attempt.started_ms) / 1000;
+    helping.run_s += static_cast<double>(attempt.ended_ms - attempt.started_ms) / 1000;
     if (attempt.median_us <= 0) continue;
     if (++accepted == 1) helping.before_us = attempt.median_us;
     if (helping.best_us <= 0 || attempt.median_us < helping.best_us) helping.best_us = attempt.median_us;
   }
   if (portion.last != nullptr && portion.last->best_us > 0) helping.before_us = portion.last->best_us;
+  const double spent_s = SpentSeconds(HONE_TRY(store.FindRun(helping.run)));
+  if (spent_s > 0) helping.run_s = spent_s;  // else it is from before that was kept
   return {};
 }
 
@@ -303,7 +306,7 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   }
   const Imported imported = HONE_TRY(maybe);
   if (!imported.failure.empty()) return failed(imported.failure);
-  const double earlier_s = portion.last != nullptr ? portion.last->attempts_s : 0;
+  const double earlier_s = portion.last != nullptr ? portion.last->run_s : 0;
   // A run's time limit is one over all its sessions.
   const double limit_s = portion.seconds > 0 ? std::max(1.0, portion.seconds - SecondsSince(begun)) + earlier_s : 0;
   const std::string folder = fmt::format("{}/{}", how.jobs, Sha256(problem.key).substr(0, 12));
@@ -361,14 +364,13 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   helping.ended = cause == "limit" || cause == "nothing-left";
   helping.withheld = cause == "withheld";
   helping.document = TableDocument(document);
-  // What an earlier session spent on attempts of this helping before it was killed counts as well.
-  const double search_s = document.value("search_s", 0.0);
-  const double attempts_s = std::max(0.0, helping.attempts_s - earlier_s);
+  // What an earlier session spent on this helping before it was killed counts as well.
+  const double run_s = std::max(0.0, helping.run_s - earlier_s);
   if (how.slurm) {
-    helping.seconds = attempts_s;  // not what it waited for a node
+    helping.seconds = run_s;  // not what it waited for a node
     return helping;
   }
-  helping.seconds = SecondsSince(begun) - waited_s - session_s + std::max(session_s, session_s - search_s + attempts_s);
+  helping.seconds = SecondsSince(begun) - waited_s - session_s + std::max(session_s, run_s);
   return helping;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <deque>
 #include <memory>
 #include <thread>
@@ -427,7 +428,10 @@ class Search {
     std::optional<Asker::Answer> answer = HONE_TRY(std::move(taken));
     if (!answer) return false;
     if (!ahead_) ++events_;
-    if (answer->round > asker_.recorded()) outcome_.proposed += static_cast<int>(answer->proposals.size());
+    if (answer->round > asker_.recorded()) {
+      outcome_.proposed += static_cast<int>(answer->proposals.size());
+      if (proposer_.pace() == Pace::kSlow) HONE_TRY(store_.UpdateRun(Charged()));  // it may have thought for minutes
+    }
     if (hooks_.note) std::ranges::for_each(answer->notes, hooks_.note);
     outcome_.tree.AddProposals(answer->parent, answer->round, answer->proposals, answer->mate);
     if (!ahead_) journal_.Answered(tree().node(answer->parent), answer->round, answer->mate, answer->proposals.empty());
@@ -535,8 +539,8 @@ class Search {
       flight.record.brought = Brought(flight.attempt, tree().node(flight.attempt.parent).attempt);
     NoteBaselines(flight.attempt.evaluation, outcome_.run);
     const std::string log = flight.attempt.evaluation.verdict.evidence->log;
-    BackUp(std::move(flight.attempt));                                         // 4
-    HONE_TRY(store_.EndAttempt(std::move(flight.record), log, outcome_.run));  // 5
+    BackUp(std::move(flight.attempt));                                      // 4
+    HONE_TRY(store_.EndAttempt(std::move(flight.record), log, Charged()));  // 5
     journal_.Ended(tree().nodes().back().attempt, log.empty() ? "" : Sha256(log));
     Tell(SearchProgress::Phase::kTried, &tree().nodes().back().attempt, false);
     return true;
@@ -831,7 +835,7 @@ class Search {
 
   Result<void> RecordConfirmed(const Confirmed& one) {
     return store_.AddConfirmation(ConfirmedRecord(outcome_.run.id, one.attempt, one.evaluation),
-                                  one.evaluation.verdict.evidence->log, outcome_.run);
+                                  one.evaluation.verdict.evidence->log, Charged());
   }
 
   bool StartHasTime() const { return outcome_.started && tree().node(1).attempt.time_us() > 0; }
@@ -902,11 +906,22 @@ class Search {
     HONE_TRY(earlier_.Load(outcome_.run.id, {known.attempts, known.attempts, known.seconds}));
     was_done_ = outcome_.run.state == RunState::kDone;
     recorded_best_ = outcome_.run.best_attempt;
+    const double spent_s = SpentSeconds(outcome_.run);
+    earlier_s_ = spent_s > 0 ? spent_s : earlier_.seconds();  // of a run from before that was kept
     return {};
   }
 
+  // The run, for its store, with what its time is spent by now. Who only asks spends none of it.
+  const RunRecord& Charged() {
+    if (settings_.ask_ahead > 0) return outcome_.run;
+    Budget budget = settings_.budget;
+    budget.spent_s = std::round((earlier_s_ + SessionSeconds()) * 1000) / 1000;
+    outcome_.run.budget = ToJson(budget);
+    return outcome_.run;
+  }
+
   Result<void> MarkRunning() {
-    RunRecord running = outcome_.run;
+    RunRecord running = Charged();
     running.state = RunState::kRunning;
     running.stop_reason.clear();
     HONE_TRY(store_.UpdateRun(running));
@@ -921,14 +936,14 @@ class Search {
     outcome_.run.state =
         outcome_.stop.cause == Stop::Cause::kInterrupt || unconfirmed ? RunState::kInterrupted : RunState::kDone;
     outcome_.run.stop_reason = outcome_.stop.reason;
-    return store_.UpdateRun(outcome_.run);
+    return store_.UpdateRun(Charged());
   }
 
   SearchState State() const {
     SearchState state;
     state.attempts = tree().attempts();
     state.idle = progress_.Idle(state.attempts);
-    state.elapsed_s = earlier_.seconds() + SessionSeconds();
+    state.elapsed_s = earlier_s_ + SessionSeconds();
     state.joules = outcome_.joules;
     state.best_us = tree().best_us();
     // The bound is one of time: who is at it may still take less energy.
@@ -1033,6 +1048,7 @@ class Search {
   std::vector<std::string> ready_baselines_;
   bool left_open_ = false;  // more is confirmed when the run goes on
   double begun_s_ = 0;
+  double earlier_s_ = 0;                // of the budget's seconds, by earlier sessions
   std::size_t ended_ = 0;               // attempts of this session
   double first_s_ = 0, slowest_s_ = 0;  // what the slowest of the lanes' first ones took, and of those after them
   Progress progress_;

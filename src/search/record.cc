@@ -42,6 +42,7 @@ void Fields(Of& budget, auto&& field) {
   field("joules", budget.joules, WrittenUnless{Budget{}.joules});
   field("max_tokens", budget.tokens, WrittenUnless{Budget{}.tokens});
   field("max_dollars", budget.dollars, WrittenUnless{Budget{}.dollars});
+  field("spent_s", budget.spent_s, WrittenUnless{Budget{}.spent_s});
 }
 
 namespace {
@@ -79,6 +80,11 @@ Result<RunSettings> ParseRunSettings(const std::string& json) {
   return FromRecord<RunSettings>(Json::parse(json, nullptr, false), "the settings of a run of ours: " + json);
 }
 
+double SpentSeconds(const RunRecord& run) {
+  const auto budget = ParseBudget(run.budget);
+  return budget ? budget->spent_s : 0;
+}
+
 std::string ToJson(const Budget& budget) { return JsonText(ToRecord(budget)); }
 
 Result<Budget> ParseBudget(const std::string& json) {
@@ -103,7 +109,9 @@ Result<OpenedRun> OpenRun(Store& store, const RunRecord& wanted, const std::stri
   OpenedRun opened = HONE_TRY(HoldRun(store, alike ? alike->id : HONE_TRY(store.CreateRun(wanted, problem_json)).id));
   opened.resumed = alike.has_value();
   RunRecord& record = opened.record;
-  record.budget = wanted.budget;
+  auto budget = ParseBudget(wanted.budget);
+  if (budget) budget->spent_s = SpentSeconds(record);
+  record.budget = budget ? ToJson(*budget) : wanted.budget;
   record.bound_us = wanted.bound_us;
   record.flags = wanted.flags;
   return opened;

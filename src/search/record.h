@@ -32,6 +32,7 @@ std::string ToJson(const RunSettings& settings);
 Result<RunSettings> ParseRunSettings(const std::string& json);
 std::string ToJson(const Budget& budget);
 Result<Budget> ParseBudget(const std::string& json);
+double SpentSeconds(const RunRecord& run);  // Budget::spent_s of its budget
 
 // A run that this process may work on, as long as the lock lives.
 struct OpenedRun {

@@ -25,6 +25,9 @@ struct Budget {
   // What language models may cost, over all sessions; 0 = any amount. Kept by the ledger (model/ledger.h).
   std::int64_t tokens = 0;
   double dollars = 0;
+  // Of the seconds, by the sessions that the run has had: as it was when its store heard of it last, so that a session
+  // that was killed is charged, too. 0 = nothing is known of that.
+  double spent_s = 0;
 };
 
 // When the best value (Objective, its first measure; smaller is better) last came down by more than kProgress.

@@ -26,7 +26,7 @@ void Fields(Of& helping, auto&& field) {
   field("best_us", helping.best_us);
   field("bound_us", helping.bound_us);
   field("seconds", helping.seconds);
-  field("attempts_s", helping.attempts_s);
+  field("attempts_s", helping.run_s);  // which it was once: what attempts took
   field("tokens", helping.tokens, WrittenUnless<std::int64_t>{0});
   field("dollars", helping.dollars, WrittenUnless<double>{0});
   field("withheld", helping.withheld, WrittenUnless<bool>{false});

@@ -13,14 +13,14 @@ namespace hone {
 
 // So many attempts at one problem, and what they came to.
 struct Helping {
-  std::string problem;    // SuiteProblem::key
-  int number = 0;         // 1, 2 ... of this problem
-  int attempts = 0;       // of the problem, with those of earlier helpings
-  double before_us = 0;   // the fastest before it; of the first helping, the first attempt that was accepted; 0 = none
-  double best_us = 0;     // the fastest after it, 0 = none
-  double bound_us = 0;    // 0 = not known
-  double seconds = 0;     // that it took, all sessions together
-  double attempts_s = 0;  // of the problem's attempts, with those of earlier helpings
+  std::string problem;   // SuiteProblem::key
+  int number = 0;        // 1, 2 ... of this problem
+  int attempts = 0;      // of the problem, with those of earlier helpings
+  double before_us = 0;  // the fastest before it; of the first helping, the first attempt that was accepted; 0 = none
+  double best_us = 0;    // the fastest after it, 0 = none
+  double bound_us = 0;   // 0 = not known
+  double seconds = 0;    // that it took, all sessions together
+  double run_s = 0;      // of the problem's run so far, as its time limit counts them
   std::int64_t tokens = 0;   // that language models took of its run, over all helpings
   double dollars = 0;        // what that cost, as far as it is known
   bool withheld = false;     // more attempts need more of these than it might take

@@ -24,6 +24,7 @@ class Slow final : public Evaluator {
   explicit Slow(double seconds) : limit_s_(seconds) {}
   Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) override {
     asked.push_back(request);
+    if (looks) looks();
     now_s += attempt_s + (request.fresh_draws ? std::chrono::duration<double>(request.timing_budget).count() : 0);
     for (const std::string& name : request.baselines) {
       if (ready_.insert(name).second) now_s += ready_s.at(name);
@@ -48,6 +49,8 @@ class Slow final : public Evaluator {
   }
 
   double now_s = 0, attempt_s = 0.5;
+  double spent_s = 0;           // before the search
+  std::function<void()> looks;  // called before each evaluation
   std::map<std::string, double> ready_s = {{"eager", 4}, {"naive", 1}, {"compile", 40}};
   std::set<std::string> known;
   std::string refused_beside;
@@ -72,6 +75,7 @@ class TimeLeftTest : public ::testing::Test {
     SearchHooks hooks;
     hooks.interrupt = &InterruptFlag();
     hooks.seconds = [&] { return evaluator.now_s; };
+    hooks.spent_s = evaluator.spent_s;
     testing::ScriptedProposer proposer;
     return Must(RunScriptedSearch(store_, settings, proposer, {&evaluator}, hooks));
   }
@@ -117,6 +121,29 @@ TEST_F(TimeLeftTest, NoAttemptBeginsThatWouldLeaveNoTimeToConfirm) {
   EXPECT_TRUE(outcome.winner_confirmed);
   EXPECT_LT(outcome.tree.attempts(), 4);
   EXPECT_FALSE(outcome.unmeasured.empty());
+}
+
+// kill -9 leaves what the store has.
+TEST_F(TimeLeftTest, WhatASessionSpentIsInTheStoreAtEachOfItsEventsAndTheNextOneIsChargedWithIt) {
+  Slow killed(100);
+  killed.spent_s = 20;  // importing, say
+  std::vector<double> spent_s;
+  killed.looks = [&] { spent_s.push_back(Must(ParseBudget(Must(store_.Runs())[0].budget)).spent_s); };
+  Go(killed, 100, 4);
+  ASSERT_GE(spent_s.size(), 5u);
+  EXPECT_EQ(spent_s[0], 20);
+  EXPECT_EQ(spent_s[1], 24.5) << "the first attempt, whose baseline had to get ready";
+  EXPECT_EQ(spent_s[2], 25);
+  RunRecord run = Must(store_.Runs())[0];
+  Budget budget = Must(ParseBudget(run.budget));
+  EXPECT_EQ(budget.spent_s, 20 + killed.now_s) << "confirming, too";
+  budget.spent_s = 95;
+  run.budget = ToJson(budget);
+  run.state = RunState::kRunning;
+  Must(store_.UpdateRun(run));
+  Slow next(0);
+  EXPECT_EQ(Go(next, 100, 1000).tree.attempts(), 4) << "no time is left for attempts";
+  EXPECT_GT(Go(next, 200, 1000).tree.attempts(), 4);
 }
 
 TEST_F(TimeLeftTest, WithoutALimitAllAreMeasuredSideBySide) {
