@@ -89,8 +89,8 @@ Result<std::string> WriteComparisonPage(std::string_view json, std::string_view 
                                   {"curves", "Quality over attempts"},
                                   {"against", "Against the first"},
                                   {"problems", "By problem"},
-                                  {"made", "How it was made"}}) {
-    if (std::string_view(id) == "made" && read->made.empty()) continue;
+                                  {"how", "How it was made"}}) {
+    if (std::string_view(id) == "how" && read->made.empty()) continue;
     if (std::string_view(id) == "against" && read->arms.size() == 1) continue;
     sections.push_back({{"id", id}, {"title", title}, {"data", nlohmann::json::object()}});
   }

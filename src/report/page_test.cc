@@ -3,10 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 #include "report/attempt_row.h"
 
 namespace hone {
+
+extern const std::string_view kPageScript;
+
 namespace {
 
 using Json = nlohmann::json;
@@ -61,6 +66,18 @@ Json DataOf(const std::string& page) {
   const std::string_view begin = "id=\"data\">";
   const std::size_t from = page.find(begin) + begin.size();
   return Json::parse(page.substr(from, page.find("</script>", from) - from));
+}
+
+// All pages have the same script: of two that draw one section the later would draw both.
+TEST(PageTest, EachSectionIsDrawnByOneScript) {
+  constexpr std::string_view kCall = "\nsection(\"";
+  std::set<std::string_view> drawn;
+  for (std::size_t at = kPageScript.find(kCall); at != std::string_view::npos; at = kPageScript.find(kCall, at + 1)) {
+    const std::string_view id = kPageScript.substr(at + kCall.size());
+    EXPECT_TRUE(drawn.insert(id.substr(0, id.find('"'))).second) << id.substr(0, id.find('"'));
+  }
+  for (const PageSection* section : AllPageSections()) EXPECT_TRUE(drawn.contains(section->name)) << section->name;
+  EXPECT_TRUE(drawn.contains("how"));
 }
 
 TEST(PageTest, ForeignTextEndsNoScriptAndBeginsNone) {

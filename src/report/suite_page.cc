@@ -124,7 +124,7 @@ Result<std::string> WriteSuitePage(std::string_view json, std::string_view where
     section("speedups", "Speed-ups");
   if (!read->helpings.empty()) section("helpings", "What the time brought");
   section("suite", "All problems");
-  if (!read->made.empty()) section("made", "How it was made");
+  if (!read->made.empty()) section("how", "How it was made");
   nlohmann::json document = ToRecord(*read);
   const std::string name = read->suite.empty() ? "a suite" : read->suite;
   document.update({{"title", fmt::format("{}: suite", name)},

@@ -76,7 +76,7 @@ TEST(SuitePageTest, SaysHowItWasMadeWhereThatIsKnown) {
   const auto page = WriteSuitePage(document.dump(), "s.json", "hone 1");
   ASSERT_TRUE(page) << page.error().message;
   EXPECT_EQ(DataOf(*page)["made"], document["made"]);
-  EXPECT_EQ(DataOf(*page)["sections"].back()["id"], "made");
+  EXPECT_EQ(DataOf(*page)["sections"].back()["id"], "how");
 }
 
 TEST(SuitePageTest, WhatThereIsNotHasNoSection) {

@@ -17,7 +17,8 @@ section("arms", (box, data, run) => {
     ], run.arms.map((arm, place) => ({ ...arm, place }))));
 });
 
-section("made", (box, data, run) => box.append(facts(Object.entries(run.made))));
+// Of a suite as well; a run's page says it otherwise (80_made.js).
+section("how", (box, data, run) => box.append(facts(Object.entries(run.made))));
 
 section("curves", (box, data, run) => {
   const longest = Math.max(...run.arms.map((arm) => arm.curve.length));

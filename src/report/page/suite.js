@@ -27,8 +27,6 @@ section("standing", (box, data, run) => {
   ], run.groups));
 });
 
-section("made", (box, data, run) => box.append(facts(Object.entries(run.made))));
-
 section("speedups", (box, data, run) => {
   const groups = suiteGroups(run), place = el("div");
   const show = (baseline) => {
