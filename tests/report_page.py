@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The page of a run as a browser shows it: drawn, without errors, hostile text as text. report_page.py HONE
+"""The pages of runs, suites and comparisons as a browser shows them: drawn, without errors, hostile text as text. report_page.py HONE
 
 Skipped without Chromium (Debian: apt-get install chromium).
 """
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import urllib.error
 import urllib.parse
@@ -238,6 +239,102 @@ class Page(unittest.TestCase):
                 urllib.request.urlopen(wrong)
         server.send_signal(signal.SIGINT)
         self.assertEqual(server.wait(timeout=20), 0)
+
+    def served(self, store):
+        """The address of a server, and what gets a path there."""
+        server = subprocess.Popen([HONE, "serve", "--store", str(store)], env=self.environment, stderr=subprocess.PIPE, text=True)
+        for end in (server.stderr.close, server.wait, server.kill):
+            self.addCleanup(end)
+        url = re.search(r"http://\S+:\d+/[0-9a-f]{32}/", server.stderr.readline())[0]
+        return url, lambda path: urllib.request.urlopen(url + path).read().decode()
+
+    def lists(self, get):
+        """The rows of each list, by its name."""
+        return {one["id"]: one["data"][one["id"]] for one in json.loads(get("data"))["sections"]}
+
+    def until(self, holds):
+        for _ in range(3000):
+            found = holds()
+            if found:
+                return found
+            time.sleep(0.1)
+        self.fail("it never came to that")
+
+    def fits(self, page):
+        """Nothing of a page that was served is wider than a desk or a phone."""
+        (self.folder / "served.html").write_text(re.sub(r'"live":"[^"]*",', "", page))  # in a file there is nobody to ask
+        for width in (1280, 390):
+            wide, there = self.driven("const root = document.documentElement; return [root.scrollWidth, root.clientWidth];", width, "served.html")
+            self.assertLessEqual(wide, there)
+
+    def problems(self, count):
+        folder = self.folder / "problems"
+        folder.mkdir(exist_ok=True)
+        for number in range(count):
+            rows = 64 + number
+            (folder / f"relu{number}.json").write_text(json.dumps({
+                "hone_problem": 1, "name": f"relu{number}", "contract": "fp32", "graph": [{"op": "relu", "args": {"self": "%x"}, "outputs": ["y"]}],
+                "tensors": [{"name": "x", "shape": [rows, 300], "dtype": "f32", "role": "input", "generator": {"kind": "normal", "mean": 0, "deviation": 1}},
+                            {"name": "y", "shape": [rows, 300], "dtype": "f32", "role": "output"}]}))
+        return folder
+
+    def test_a_suite_is_listed_and_its_page_follows_it(self):
+        store = self.folder / "suites.sqlite"
+        many_attempts.write(store, 5)
+        url, get = self.served(store)
+        self.assertEqual(list(self.lists(get)), ["runs"])
+        command = [HONE, "optimize", "--suite", self.problems(3), "--budget", "2", "--helping", "1", "--store", store, "--no-torch"]
+        suite = subprocess.Popen(list(map(str, command)), env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(suite.wait)
+        self.addCleanup(suite.kill)
+        row = self.until(lambda: next((one for one in self.lists(get).get("suites", []) if one["begun"]), None))
+        self.assertEqual((row["state"], row["problems"]), ("running", 3))
+        first = json.loads(get(f"suite/{row['id']}/data"))
+        self.assertTrue(first["stop"].startswith("not yet: "), first["stop"])
+        suite.kill()
+        suite.wait()
+        self.assertEqual(self.lists(get)["suites"][0]["state"], "killed")
+        subprocess.run(list(map(str, command)), env=self.environment, capture_output=True, check=False)
+        row = self.lists(get)["suites"][0]
+        self.assertEqual((row["state"], row["begun"], row["solved"], row["attempts"]), ("ended", 3, 3, 6))
+        grown = json.loads(get(f"suite/{row['id']}/data?since={first['stamp']}"))
+        self.assertGreater(len(grown["helpings"]), len(first["helpings"]))
+        self.assertEqual(grown["stop"], "every problem has had its attempts")
+        self.assertEqual(get(f"suite/{row['id']}/data?since={grown['stamp']}"), "")
+        for path, words in (("", "3 of 3"), (f"suite/{row['id']}", "3 of 3 problems solved")):
+            drawn = self.browse("--dump-dom", page=url + path)
+            self.assertIn(words, drawn[drawn.index("<main"):drawn.index("</main>")])
+            self.fits(get(path))
+        self.assertIn(f'href="../run/{grown["rows"][0]["run"]}"', drawn)
+        for wrong in ("suite/abc", "suite/..%2f", "suite/", "comparison/" + row["id"]):
+            with self.assertRaises(urllib.error.HTTPError):
+                get(wrong)
+
+    def test_a_comparison_is_listed_and_its_page_follows_it(self):
+        store = self.folder / "comparisons.sqlite"
+        many_attempts.write(store, 5)
+        url, get = self.served(store)
+        arms = ["greedy", "random"]
+        command = [HONE, "compare", "--suite", self.problems(2), "--seeds", "2", "--budget", "2", "--store", store, *arms]
+        compare = subprocess.Popen(list(map(str, command)), env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(compare.wait)
+        self.addCleanup(compare.kill)
+        row = self.until(lambda: next(iter(self.lists(get).get("comparisons", [])), None))
+        self.assertEqual((row["state"], row["of"]), ("running", 8))
+        first = json.loads(get(f"comparison/{row['id']}/data"))
+        self.assertEqual(first["sections"][0]["id"], "far")
+        early = self.browse("--dump-dom", page=url + f"comparison/{row['id']}")
+        self.assertIn("of 8 searches are done", early[early.index("<main"):early.index("</main>")])
+        self.assertEqual(compare.wait(timeout=120), 0)
+        row = self.lists(get)["comparisons"][0]
+        self.assertEqual((row["state"], row["searches"], row["problems"], row["arms"]), ("done", 8, 2, arms))
+        grown = json.loads(get(f"comparison/{row['id']}/data?since={first['stamp']}"))
+        self.assertEqual([arm["arm"] for arm in grown["arms"]], arms)
+        self.assertNotIn("far", [one["id"] for one in grown["sections"]])
+        for path, words in (("", "8 of 8"), (f"comparison/{row['id']}", "Side by side")):
+            drawn = self.browse("--dump-dom", page=url + path)
+            self.assertIn(words, drawn[drawn.index("<main"):drawn.index("</main>")])
+            self.fits(get(path))
 
     def test_light_and_dark_differ(self):
         seen = set()

@@ -119,7 +119,7 @@ Result<Trace> SearchOnce(VerbCall& call, Workbench& bench, const Arm& arm, std::
 }  // namespace
 
 Result<ProblemTraces> SearchLive(VerbCall& call, const std::string& file, const std::vector<Arm>& arms,
-                                 const Memories& memories) {
+                                 const Memories& memories, const std::function<void(const ProblemTraces&)>& after) {
   call.CatchInterrupts();
   const bool cuda = HONE_TRY(WantsCuda(call));
   Workbench bench = HONE_TRY(OpenWorkbench(call, file,
@@ -141,20 +141,25 @@ Result<ProblemTraces> SearchLive(VerbCall& call, const std::string& file, const 
                                                .bound_us = bench.bound.sure_us}));
   const auto known = HONE_TRY(RecallAll(call, bench, memories));
   MeasuredOnce device(bench.evaluator(), table, SteadySeconds);
-  auto traces = EachInTurn(arms, call.Int("seeds"), [&](const Arm& arm, std::uint64_t seed) {
+  const auto problem_of = [&](std::vector<std::vector<Trace>> traces) {
+    ProblemTraces problem{.problem = bench.problem.name, .best_us = 0, .traces = std::move(traces)};
+    for (const TableCandidate& one : table.candidates) {
+      if (one.warm_us > 0 && (problem.best_us == 0 || one.warm_us < problem.best_us)) problem.best_us = one.warm_us;
+    }
+    return problem;
+  };
+  const auto search = [&](const Arm& arm, std::uint64_t seed) {
     call.Note(fmt::format("{}: {}, seed {}", bench.problem.name, arm.words, seed));
     const auto recalled = known.find(arm.memory);
     return SearchOnce(call, bench, arm, seed, device, table, recalled == known.end() ? nullptr : &recalled->second);
-  });
+  };
+  auto traces = EachInTurn(arms, call.Int("seeds"), search, [&](const auto& so_far) { after(problem_of(so_far)); });
   if (!path.empty()) {
     std::error_code failed;
     std::filesystem::create_directories(call.Text("measured"), failed);
     HONE_TRY(WriteFileAtomically(path, ToLines(table)));
   }
-  ProblemTraces problem{.problem = bench.problem.name, .best_us = 0, .traces = HONE_TRY(std::move(traces))};
-  for (const TableCandidate& one : table.candidates) {
-    if (one.warm_us > 0 && (problem.best_us == 0 || one.warm_us < problem.best_us)) problem.best_us = one.warm_us;
-  }
+  ProblemTraces problem = problem_of(HONE_TRY(std::move(traces)));
   if (problem.best_us <= 0)
     return Fail(ErrorKind::kUsage, fmt::format("{}: no search found anything that was accepted", file));
   return problem;

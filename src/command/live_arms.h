@@ -2,6 +2,7 @@
 // is measured once, whoever comes to it (search/measured.h).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,7 +22,8 @@ using Memories = std::map<std::string, MemoryFile>;
 // (--measured), and which models and code index proposers may use. The fastest that is known is the fastest in the
 // problem's table by then. kUsage when no search found anything that was accepted, or the kept table is of something
 // else.
+// `after` each search: what there is of the problem by then; best_us is 0 while nothing was accepted.
 Result<ProblemTraces> SearchLive(VerbCall& call, const std::string& file, const std::vector<Arm>& arms,
-                                 const Memories& memories);
+                                 const Memories& memories, const std::function<void(const ProblemTraces&)>& after);
 
 }  // namespace hone

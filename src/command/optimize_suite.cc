@@ -6,7 +6,6 @@
 #include <chrono>
 #include <filesystem>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -17,6 +16,7 @@
 #include "base/sha256.h"
 #include "command/how_made.h"
 #include "command/import_ahead.h"
+#include "command/kept_suite.h"
 #include "command/run_options.h"
 #include "command/store_words.h"
 #include "command/suite_list.h"
@@ -137,24 +137,6 @@ std::string DeviceText(const DeviceUse& use) {
                      use.devices > 1 ? fmt::format(" of {} devices", use.devices) : "", use.evaluating_s);
 }
 
-// What the time brought, in the order in which it was spent. The ledger has helpings of other suites, too.
-nlohmann::json HelpingsOf(const std::vector<SuiteProblem>& problems, const SuiteLedger& ledger) {
-  std::map<std::string_view, std::string_view> names;
-  for (const SuiteProblem& problem : problems) names[problem.key] = problem.name;
-  const auto known = [](double us) { return us > 0 ? nlohmann::json(us) : nlohmann::json(); };
-  nlohmann::json lines = nlohmann::json::array();
-  for (const Helping& helping : ledger.helpings()) {
-    const auto name = names.find(helping.problem);
-    if (name == names.end()) continue;
-    lines.push_back({{"problem", name->second},
-                     {"attempts", helping.attempts},
-                     {"before_us", known(helping.before_us)},
-                     {"best_us", known(helping.best_us)},
-                     {"seconds", helping.seconds}});
-  }
-  return lines;
-}
-
 std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outcome, double limit_s,
                     const DeviceUse& use, const std::string& store) {
   const auto count = [&](auto&& is) { return std::count_if(rows.begin(), rows.end(), is); };
@@ -235,6 +217,12 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   if (cuda && lanes.at_once == 1 && DescribeMachine().threads >= kFewestProcessors)
     ahead.emplace(problems, kAhead, [&](const SuiteProblem& problem) { ImportForSuite(serve, problem); });
 
+  KeptSuite kept{
+      .suite = path, .problems = problems, .ledger = ledger_path, .made = HowMade(call, "optimize", options)};
+  // Looking on is not worth a suite's end.
+  const auto at_work = KeepSuite(serve.store, kept);
+  if (!at_work) call.Note(fmt::format("hone serve will not show this suite: {}", at_work.error().message));
+
   DeviceUse use;
   if (cuda) use.devices = lanes.names.size() / static_cast<std::size_t>(lanes.at_once);
   const auto begun = std::chrono::steady_clock::now();
@@ -273,22 +261,15 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
 
   std::vector<SuiteRow> rows;
   for (const Standing& standing : outcome.standings) rows.push_back(RowOf(standing, outcome.stop));
-  nlohmann::json document = SuiteDocument(rows);
-  document["helpings"] = HelpingsOf(problems, ledger);
-  document["suite"] = path;
-  document["made"] = HowMade(call, "optimize", options);
+  nlohmann::json document = SuiteSoFar(kept, outcome.standings, ledger.helpings(), outcome.stop);
+  if (at_work && !KeepEnd(*at_work, kept, outcome.stop)) call.Note("hone serve will show this suite as killed");
   document["store"] = serve.store;
   document["ledger"] = ledger_path;
-  document["problems"] = rows.size();
-  document["solved"] = std::ranges::count_if(rows, [](const SuiteRow& row) { return row.solved(); });
-  document["faster"] = std::ranges::count_if(rows, [](const SuiteRow& row) { return row.faster; });
   document["seconds"] = outcome.seconds;
   if (cuda) {
     document["device"] = {
         {"devices", use.devices}, {"wall_s", use.wall_s}, {"held_s", use.held_s}, {"evaluating_s", use.evaluating_s}};
   }
-  document["stop"] = outcome.stop;
-  document["complete"] = outcome.complete;
   document["signature"] = outcome.signature;
   const bool all = std::ranges::all_of(rows, [](const SuiteRow& row) { return row.faster; });
   const ExitCode code = outcome.interrupted ? ExitCode::kInterrupted : all ? ExitCode::kDone : ExitCode::kNo;

@@ -26,10 +26,15 @@ struct ArmRow {
   std::vector<double> curve, by_problem;
   std::optional<AgainstFirst> against;
 };
+struct ComparisonProgress {
+  int searches = 0, of = 0;                 // that are done, and that there will be
+  std::int64_t begun_ms = 0, ended_ms = 0;  // 0: it has not ended
+};
 struct ComparisonDocument {
   std::vector<std::string> problems;
   std::vector<ArmRow> arms;
-  std::map<std::string, std::string> made;  // how; empty in documents from before that was kept
+  std::map<std::string, std::string> made;     // how; empty in documents from before that was kept
+  std::optional<ComparisonProgress> progress;  // of one that was kept while it grew
 };
 
 template <SameAs<PairedFigures> Of>
@@ -64,14 +69,23 @@ void Fields(Of& row, auto&& field) {
   field("against", row.against);
 }
 
+template <SameAs<ComparisonProgress> Of>
+void Fields(Of& progress, auto&& field) {
+  field("searches", progress.searches);
+  field("of", progress.of);
+  field("begun_ms", progress.begun_ms);
+  field("ended_ms", progress.ended_ms);
+}
+
 template <SameAs<ComparisonDocument> Of>
 void Fields(Of& document, auto&& field) {
   field("problems", document.problems);
   field("arms", document.arms);
   field("made", document.made);
+  field("progress", document.progress);
 }
 
-Result<std::string> WriteComparisonPage(std::string_view json, std::string_view where, std::string_view made_by) {
+Result<nlohmann::json> ComparisonPage(std::string_view json, std::string_view where, std::string_view made_by) {
   const auto refuse = [&](const std::string& why) {
     return Fail(ErrorKind::kUsage, fmt::format("{}: {}; `hone compare --json` writes what is wanted", where, why));
   };
@@ -79,29 +93,40 @@ Result<std::string> WriteComparisonPage(std::string_view json, std::string_view 
   if (!parsed.is_object()) return refuse("it is no JSON document");
   const auto read = FromRecord<ComparisonDocument>(parsed, "a comparison");
   if (!read) return refuse(read.error().message);
-  if (read->problems.empty() || read->arms.empty()) return refuse("it has no problems or no arms");
+  const bool none = read->problems.empty() || read->arms.empty();
+  if (none && !read->progress) return refuse("it has no problems or no arms");
   for (const ArmRow& row : read->arms) {
     if (row.by_problem.size() != read->problems.size() || row.curve.empty())
       return refuse(fmt::format("arm '{}' has not a quality of each problem, or no curve", row.arm));
   }
   nlohmann::json sections = nlohmann::json::array();
-  for (const auto& [id, title] : {std::pair{"arms", "Side by side"},
+  for (const auto& [id, title] : {std::pair{"far", "How far it is"},
+                                  {"arms", "Side by side"},
                                   {"curves", "Quality over attempts"},
                                   {"against", "Against the first"},
                                   {"problems", "By problem"},
                                   {"how", "How it was made"}}) {
-    if (std::string_view(id) == "how" && read->made.empty()) continue;
-    if (std::string_view(id) == "against" && read->arms.size() == 1) continue;
+    const std::string_view section = id;
+    if (section == "how" && read->made.empty()) continue;
+    if (section == "far" && (!read->progress || read->progress->ended_ms > 0)) continue;
+    if (section == "against" && read->arms.size() == 1) continue;
+    if (none && section != "far" && section != "how") continue;
     sections.push_back({{"id", id}, {"title", title}, {"data", nlohmann::json::object()}});
   }
   nlohmann::json document = ToRecord(*read);
-  const std::string heading = fmt::format("{} searches over {} problems", read->arms.size(), read->problems.size());
+  const std::string heading =
+      none ? "Searches side by side"
+           : fmt::format("{} searches over {} problems", read->arms.size(), read->problems.size());
   document.update({{"title", fmt::format("{}: comparison", heading)},
                    {"kind", "hone: comparison of searches"},
                    {"heading", heading},
                    {"made_by", made_by},
                    {"sections", std::move(sections)}});
-  return WritePage(document);
+  return document;
+}
+
+Result<std::string> WriteComparisonPage(std::string_view json, std::string_view where, std::string_view made_by) {
+  return WritePage(HONE_TRY(ComparisonPage(json, where, made_by)));
 }
 
 }  // namespace hone

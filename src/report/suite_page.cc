@@ -104,7 +104,7 @@ void Fields(Of& document, auto&& field) {
   field("made", document.made);
 }
 
-Result<std::string> WriteSuitePage(std::string_view json, std::string_view where, std::string_view made_by) {
+Result<nlohmann::json> SuitePage(std::string_view json, std::string_view where, std::string_view made_by) {
   const auto refuse = [&](const std::string& why) {
     return Fail(ErrorKind::kUsage,
                 fmt::format("{}: {}; `hone optimize --suite ... --json` writes what is wanted", where, why));
@@ -132,7 +132,11 @@ Result<std::string> WriteSuitePage(std::string_view json, std::string_view where
                    {"heading", name},
                    {"made_by", made_by},
                    {"sections", std::move(sections)}});
-  return WritePage(document);
+  return document;
+}
+
+Result<std::string> WriteSuitePage(std::string_view json, std::string_view where, std::string_view made_by) {
+  return WritePage(HONE_TRY(SuitePage(json, where, made_by)));
 }
 
 }  // namespace hone

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,14 +38,17 @@ struct ProblemTraces {
 };
 
 // The searches of one problem: `search` makes one by an arm and a seed. The arms take turns, and who begins changes
-// from seed to seed.
+// from seed to seed. `after`, if there is one, is told after each search what there is by then.
+using TracesSoFar = std::function<void(const std::vector<std::vector<Trace>>&)>;
 template <class Search>
-Result<std::vector<std::vector<Trace>>> EachInTurn(const std::vector<Arm>& arms, std::int64_t seeds, Search search) {
+Result<std::vector<std::vector<Trace>>> EachInTurn(const std::vector<Arm>& arms, std::int64_t seeds, Search search,
+                                                   const TracesSoFar& after = {}) {
   std::vector<std::vector<Trace>> traces(arms.size());
   for (std::int64_t seed = 1; seed <= seeds; ++seed) {
     for (std::size_t turn = 0; turn < arms.size(); ++turn) {
       const std::size_t arm = (turn + static_cast<std::size_t>(seed) - 1) % arms.size();
       traces[arm].push_back(HONE_TRY(search(arms[arm], static_cast<std::uint64_t>(seed))));
+      if (after) after(traces);
     }
   }
   return traces;

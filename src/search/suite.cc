@@ -206,18 +206,25 @@ std::optional<std::size_t> NextHelping(const std::vector<Standing>& standings, c
   return best;
 }
 
+std::vector<Standing> StandingsOf(const std::vector<SuiteProblem>& problems, const std::vector<Helping>& helpings) {
+  std::vector<Standing> standings;
+  for (const SuiteProblem& problem : problems) {
+    Standing& standing = standings.emplace_back();
+    standing.problem = problem;
+    for (const Helping& helping : helpings) {
+      if (helping.problem == problem.key) Take(standing, helping);
+    }
+  }
+  return standings;
+}
+
 Result<SuiteOutcome> RunSuite(const std::vector<SuiteProblem>& problems, SuiteLedger& ledger, const SuiteBudget& budget,
                               const Serve& serve, const SuiteHooks& hooks) {
   SuiteOutcome outcome;
-  for (const SuiteProblem& problem : problems) {
-    Standing standing;
-    standing.problem = problem;
-    for (const Helping& helping : ledger.helpings()) {
-      if (helping.problem == problem.key) Take(standing, helping);
-    }
+  outcome.standings = StandingsOf(problems, ledger.helpings());
+  for (Standing& standing : outcome.standings) {
     outcome.seconds += standing.seconds;
     standing.retried = hooks.retry_failures && standing.failed();
-    outcome.standings.push_back(std::move(standing));
   }
   for (Standing& one : outcome.standings) one.at_home = IsHere(one, hooks.lanes);
   const auto interrupted = [&] { return hooks.interrupt != nullptr && hooks.interrupt->load(); };

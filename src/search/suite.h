@@ -94,6 +94,9 @@ inline constexpr double kFirstYield = 0.1;
 std::optional<std::size_t> NextHelping(const std::vector<Standing>& standings, const SuiteBudget& budget,
                                        std::string_view device = {});
 
+// By the helpings that a ledger has of them.
+std::vector<Standing> StandingsOf(const std::vector<SuiteProblem>& problems, const std::vector<Helping>& helpings);
+
 struct SuiteOutcome {
   std::vector<Standing> standings;  // in the order of the problems
   double seconds = 0;               // that all helpings took, with those that an interrupt ended

@@ -42,7 +42,27 @@ namespace {
 
 std::string LineOf(const Helping& helping) { return JsonText(ToRecord(helping)) + "\n"; }
 
+// Whole lines; `end`: where they end. What is torn was never said to be there.
+Result<std::vector<Helping>> Parse(const std::string& text, const std::string& path, std::size_t& end) {
+  std::vector<Helping> helpings;
+  end = 0;
+  for (int number = 1;; ++number) {
+    const std::size_t stop = text.find('\n', end);
+    if (stop == std::string::npos) return helpings;
+    const std::string where = fmt::format("line {} of {}", number, path);
+    const nlohmann::json line = nlohmann::json::parse(text.substr(end, stop - end), nullptr, false);
+    if (!line.is_object()) return Fail(ErrorKind::kCorrupt, where + " is no JSON object: remove the line");
+    helpings.push_back(HONE_TRY(FromRecord<Helping>(line, where)));
+    end = stop + 1;
+  }
+}
+
 }  // namespace
+
+Result<std::vector<Helping>> SuiteLedger::Read(const std::string& path) {
+  std::size_t end = 0;
+  return Parse(HONE_TRY(ReadFile(path)), path, end);
+}
 
 Result<SuiteLedger> SuiteLedger::Open(const std::string& path) {
   HONE_TRY(MakeDirectories(std::filesystem::path(path).parent_path().string()));
@@ -66,21 +86,10 @@ SuiteLedger::~SuiteLedger() {
 
 Result<void> SuiteLedger::Load() {
   const std::string text = HONE_TRY(ReadFile(path_));
-  std::size_t begin = 0;
-  for (int number = 1; begin < text.size(); ++number) {
-    const std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) {
-      // Torn: it was never said to be there.
-      if (ftruncate(file_, static_cast<off_t>(begin)) != 0)
-        return Fail(ErrorKind::kIo, fmt::format("cannot mend {}: {}", path_, std::strerror(errno)));
-      break;
-    }
-    const std::string where = fmt::format("line {} of {}", number, path_);
-    const nlohmann::json line = nlohmann::json::parse(text.substr(begin, end - begin), nullptr, false);
-    if (!line.is_object()) return Fail(ErrorKind::kCorrupt, where + " is no JSON object: remove the line");
-    helpings_.push_back(HONE_TRY(FromRecord<Helping>(line, where)));
-    begin = end + 1;
-  }
+  std::size_t end = 0;
+  helpings_ = HONE_TRY(Parse(text, path_, end));
+  if (end < text.size() && ftruncate(file_, static_cast<off_t>(end)) != 0)
+    return Fail(ErrorKind::kIo, fmt::format("cannot mend {}: {}", path_, std::strerror(errno)));
   return {};
 }
 

@@ -38,6 +38,8 @@ class SuiteLedger {
   // Makes the file and its folder if need be, and holds it: kUsage while another process does. kCorrupt names the line
   // that cannot be read; kIo.
   static Result<SuiteLedger> Open(const std::string& path);
+  // What it has by now, whoever works on it. kNotFound, kCorrupt.
+  static Result<std::vector<Helping>> Read(const std::string& path);
   SuiteLedger(SuiteLedger&& other) noexcept;
   SuiteLedger& operator=(SuiteLedger&&) = delete;
   ~SuiteLedger();

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/files.h"
 #include "command/code_index_option.h"
 #include "command/command.h"
 #include "command/how_made.h"
+#include "command/kept_comparison.h"
 #include "command/live_arms.h"
 #include "command/target.h"
 #include "command/wrong_input.h"
@@ -237,6 +240,7 @@ Json SearchesJson(const std::vector<Arm>& arms, const std::vector<ProblemTraces>
   return searches;
 }
 
+// But for the searches.
 Json Document(const std::vector<Arm>& arms, const Compared& compared, const std::vector<ProblemTraces>& problems) {
   Json names = Json::array(), rows = Json::array();
   for (const ProblemTraces& problem : problems) names.push_back(problem.problem);
@@ -262,8 +266,43 @@ Json Document(const std::vector<Arm>& arms, const Compared& compared, const std:
     row["against"] = {{"quality", PairedJson(compared.against[i - 1].quality)},
                       {"anytime", PairedJson(compared.against[i - 1].anytime)}};
   }
-  return {{"problems", std::move(names)}, {"arms", std::move(rows)}, {"searches", SearchesJson(arms, problems)}};
+  return {{"problems", std::move(names)}, {"arms", std::move(rows)}};
 }
+
+// Writes what there is by now, for `hone serve`. Of a problem in work that is what all arms have searched once.
+class Onlookers {
+ public:
+  Onlookers(VerbCall& call, const std::vector<Arm>& arms, const std::map<std::string, std::string>& made, int attempts,
+            std::size_t searches)
+      : arms_(arms), made_(made), attempts_(attempts) {
+    auto kept = KeptComparison::Begin(StorePath(call), made.at("command"), searches);
+    if (kept) {
+      kept_.emplace(std::move(*kept));
+    } else {
+      call.Note(fmt::format("hone serve will not show this comparison: {}", kept.error().message));
+    }
+  }
+
+  // `searched`: so many more. What cannot be written now may be the next time.
+  void Show(std::vector<ProblemTraces> problems, std::size_t searched) {
+    if (!kept_) return;
+    kept_->Searched(searched);
+    if (!kept_->Due()) return;
+    std::erase_if(problems, [](const ProblemTraces& one) {
+      return one.best_us <= 0 || std::ranges::any_of(one.traces, [](const auto& seeds) { return seeds.empty(); });
+    });
+    Json document = {{"problems", Json::array()}, {"arms", Json::array()}};
+    if (!problems.empty()) document = Document(arms_, CompareArms(problems, attempts_), problems);
+    document["made"] = made_;
+    static_cast<void>(kept_->Write(std::move(document)));
+  }
+
+ private:
+  const std::vector<Arm>& arms_;
+  const std::map<std::string, std::string>& made_;
+  const int attempts_;
+  std::optional<KeptComparison> kept_;
+};
 
 Result<Answer> RunIt(VerbCall& call) {
   if (!call.Has("suite")) return Fail(ErrorKind::kUsage, "--suite is missing: tables of `hone record`, or problems");
@@ -286,25 +325,37 @@ Result<Answer> RunIt(VerbCall& call) {
   const bool asks =
       std::ranges::any_of(arms, [](const Arm& arm) { return arm.tools.kind != Advisers::Kind::kUnnamed; });
   const bool proposes = std::ranges::any_of(arms, [](const Arm& arm) { return arm.proposer != kUsualProposer; });
+  if (asks && tables)
+    return Fail(ErrorKind::kUsage,
+                fmt::format("{} is a table, which does not say what was found: --tools of an arm is of problems",
+                            files.front()));
+  if (proposes && tables)
+    return Fail(
+        ErrorKind::kUsage,
+        fmt::format("{} is a table of what one proposer offered: --proposer of an arm is of problems", files.front()));
   const Experience learned = learns ? HONE_TRY(Learn(call.Text("learn"))) : Experience();
   const Memories memories = HONE_TRY(MemoriesOf(call, arms, learns));
+  const auto made = HowMade(call, "compare", kOptions, call.Texts("arm"));
+  const std::size_t of_each = arms.size() * static_cast<std::size_t>(call.Int("seeds"));
+  Onlookers onlookers(call, arms, made, budget.attempts, files.size() * of_each);
+  onlookers.Show({}, 0);
   std::vector<ProblemTraces> problems;
+  const auto after_one = [&](const ProblemTraces& so_far) {
+    std::vector<ProblemTraces> all = problems;
+    all.push_back(so_far);
+    onlookers.Show(std::move(all), 1);
+  };
   for (const std::string& file : files) {
-    if (asks && tables)
-      return Fail(
-          ErrorKind::kUsage,
-          fmt::format("{} is a table, which does not say what was found: --tools of an arm is of problems", file));
-    if (proposes && tables)
-      return Fail(ErrorKind::kUsage,
-                  fmt::format("{} is a table of what one proposer offered: --proposer of an arm is of problems", file));
-    problems.push_back(
-        HONE_TRY(tables ? OverTable(call, file, arms, learned, memories) : SearchLive(call, file, arms, memories)));
+    problems.push_back(HONE_TRY(tables ? OverTable(call, file, arms, learned, memories)
+                                       : SearchLive(call, file, arms, memories, after_one)));
+    if (tables) onlookers.Show(problems, of_each);
   }
   call.Stage("");
   const Compared compared = CompareArms(problems, budget.attempts);
   const std::string text = Text(arms, compared, problems.size(), call.Int("seeds"), budget.attempts);
   Json document = Document(arms, compared, problems);
-  document["made"] = HowMade(call, "compare", kOptions, call.Texts("arm"));
+  document["searches"] = SearchesJson(arms, problems);
+  document["made"] = made;
   if (!call.Has("svg")) return Answer(document, text);
   return AnswerWithFile(std::move(document), text, ExitCode::kDone, call.Text("svg"),
                         DrawSvg(arms, compared, problems.size(), call.Int("seeds")));

@@ -20,6 +20,13 @@ section("arms", (box, data, run) => {
 // Of a suite as well; a run's page says it otherwise (80_made.js).
 section("how", (box, data, run) => box.append(facts(Object.entries(run.made))));
 
+// Of one that has not ended.
+section("far", (box, data, run) => {
+  const far = run.progress;
+  box.append(el("p", { class: "headline" }, `${far.searches} of ${far.of} searches are done`), facts([["began", dateText(far.begun_ms)], ["state", run.state]]));
+  if (!run.arms.length) box.append(el("p", null, "What they came to is shown once each arm has searched a problem."));
+});
+
 section("curves", (box, data, run) => {
   const longest = Math.max(...run.arms.map((arm) => arm.curve.length));
   // A search that has nothing yet would make all others one line.

@@ -47,9 +47,10 @@ section("speedups", (box, data, run) => {
     drawCharts();
   };
   const baselines = suiteBaselines(run);
-  if (baselines.length > 1) box.append(choice("Over", baselines.map((name) => [name, name]), show));
+  const over = baselines.includes(remembered.baseline) ? remembered.baseline : baselines[0];
+  if (baselines.length > 1) box.append(choice("Over", baselines.map((name) => [name, name]), (name) => { remembered.baseline = name; show(name); }, over));
   box.append(place, groups.length > 1 ? el("p", { class: "legend" }, groups.map((group, i) => [el("span", { class: "key arm arm" + ((i + 1) % 7) }), (group || "-") + " "])) : "");
-  show(baselines[0]);
+  show(over);
 });
 
 section("helpings", (box, data, run) => {
@@ -97,12 +98,16 @@ section("suite", (box, data, run) => {
     { head: "confirmed", cell: (row) => (row.faster ? "faster" : "no") },
     { head: "attempts", number: true, cell: (row) => row.attempts },
     { head: "took", number: true, cell: (row) => secondsText(row.seconds * 1000) },
-    { head: "run", cell: (row) => (row.run ? el("code", null, row.run) : "-") },
+    { head: "run", cell: (row) => (!row.run ? "-" : run.live ? el("a", { href: "../run/" + encodeURIComponent(row.run) }, row.run) : el("code", null, row.run)) },
     { head: "flags, failure", cell: (row) => [...row.flags, row.failure ? "not solved: " + row.failure : ""].filter(Boolean).join("; ") },
   ];
   const place = el("div"), found = el("p", { class: "soft", role: "status" });
-  let order = "list", words = [];
+  const chosen = remembered.suite = remembered.suite || { order: "list", words: "", count: 100 };
+  let order = chosen.order;
+  const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
+  let words = wordsOf(chosen.words);
   const show = (count) => {
+    chosen.count = count;
     const rows = run.rows.filter((row) => words.every((word) => (row.name + " " + row.flags.join(" ") + " " + row.failure).toLowerCase().includes(word))).sort(orders[order]);
     const left = rows.length - count;
     found.textContent = plural(rows.length, "problem");
@@ -110,8 +115,8 @@ section("suite", (box, data, run) => {
     if (left > 0) place.append(el("button", { type: "button", click: () => show(count + 400) }, `${Math.min(400, left)} more of ${left}`));
   };
   const search = el("input", { type: "search", placeholder: "words of a name, a flag, a failure", "aria-label": "Problems with these words",
-    input: () => { words = search.value.toLowerCase().split(/\s+/).filter(Boolean); show(100); } });
+    value: chosen.words, input: () => { chosen.words = search.value; words = wordsOf(search.value); show(100); } });
   box.append(el("div", { class: "filters" }, search, found),
-    choice("In the order of", [["list", "the list"], ["slowest", "speed-up"], ["bound", "the bound's share"], ["time", "what they took"]], (next) => { order = next; show(100); }), place);
-  show(100);
+    choice("In the order of", [["list", "the list"], ["slowest", "speed-up"], ["bound", "the bound's share"], ["time", "what they took"]], (next) => { order = chosen.order = next; show(100); }, order), place);
+  show(chosen.count);
 });
