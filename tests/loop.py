@@ -235,6 +235,26 @@ class Loop(unittest.TestCase):
             self.assertRegex(self.hone(*command, code=2).stderr, r"broken.jsonl:2: the text of piece \w+ is no program: line")
         self.assertEqual(json.loads(self.hone("memory", "--store", self.folder / "empty.db", "--json").stdout)["proven"], [])
 
+    def test_4_c_a_shell_offers_the_runs_of_the_store_that_is_named(self):
+        store = self.folder / "memory.db"
+        known = [run["id"] for run in json.loads(self.hone("runs", "--store", store, "--json").stdout)["runs"]]
+        self.assertEqual([line.split("\t")[0] for line in self.hone("completion", "runs", "--store", store).stdout.splitlines()], known)
+        self.assertIn(f"{known[0]}\tsmall_softmax on cpu\n", self.hone("completion", "runs", "--store", store).stdout)
+        self.assertEqual(self.hone("completion", "runs", "--store", self.folder / "none.db").stdout, "")
+
+        def offered(*words):
+            script = 'source <("$0" completion bash); COMP_WORDS=("$0" "$@"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _hone; echo "${COMPREPLY[*]}"'
+            done = subprocess.run(["bash", "-c", script, HONE_PATH, *map(str, words)], env=self.environment, cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual(done.stderr, "")
+            return done.stdout.split()
+
+        for verb in ("show", "report", "export", "replay", "bundle"):
+            self.assertEqual(offered(verb, "--store", store, known[0][:5]), [known[0]], verb)
+        self.assertEqual(offered("runs", "--store", store, "--delete", known[1][:5]), [known[1]])
+        self.assertIn("other.json", offered("show", "--store", store, ""), "files stay")
+        self.assertTrue(set(known) < set(offered("show", "--store", store, "")))
+        self.assertEqual(offered("graph", "--store", store, known[0][:5]), [])
+
     def test_5_a_wrong_program_and_a_broken_one_are_refused_with_the_place(self):
         text = self.hone("propose", self.problem).stdout
         wrong = self.folder / "wrong.hk"

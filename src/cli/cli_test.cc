@@ -148,12 +148,32 @@ TEST_F(CliTest, OptimizeIsTheFirstVerbOfTheHelp) {
 // What bash offers for `hone WORDS`.
 std::string Completed(std::vector<std::string> words) {
   std::vector<std::string> argv = {"/bin/bash", "-c",
-                                   "source <(\"$0\" completion bash); COMP_WORDS=(hone \"$@\"); "
+                                   "source <(\"$0\" completion bash); COMP_WORDS=(\"$0\" \"$@\"); "
                                    "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _hone; echo \"${COMPREPLY[*]}\"",
                                    std::getenv("HONE_PROGRAM")};
   argv.insert(argv.end(), words.begin(), words.end());
   const auto exit = hone::Run({.argv = std::move(argv), .environment = InheritedEnvironment()});
   return exit ? exit->output + exit->error : exit.error().message;
+}
+
+TEST_F(CliTest, BashCompletesStrategiesAndProposersWithTheirParts) {
+  EXPECT_EQ(Completed({"compare", "gre"}), "greedy\n");
+  EXPECT_EQ(Completed({"compare", "greedy", "mcts:mem"}), "mcts:memory=\n");
+  EXPECT_EQ(Completed({"compare", "mcts:memory=0,pri"}), "mcts:memory=0,prior=\n");
+  EXPECT_EQ(Completed({"optimize", "--search", "ste"}), "steer\n");
+  EXPECT_EQ(Completed({"optimize", "--search", "steer:sta"}), "steer:starts=\n");
+  EXPECT_NE(Completed({"compare", "--su"}).find("--suite"), std::string::npos);
+  // As bash has it, which breaks a word at its colon and keeps what stands before.
+  const std::string line = "hone compare greedy mcts:mem";
+  const auto typed = hone::Run(
+      {.argv = {"/bin/bash", "-c",
+                fmt::format("source <(\"$0\" completion bash); COMP_LINE='{}'; COMP_POINT={}; COMP_WORDS=(hone compare "
+                            "greedy mcts : mem); COMP_CWORD=5; _hone; echo \"${{COMPREPLY[*]}}\"",
+                            line, line.size()),
+                std::getenv("HONE_PROGRAM")},
+       .environment = InheritedEnvironment()});
+  ASSERT_TRUE(typed);
+  EXPECT_EQ(typed->output, "memory=\n");
 }
 
 TEST_F(CliTest, BashCompletesVerbsOptionsAndFiles) {

@@ -54,7 +54,7 @@ struct Option {
   std::string_view name;  // "budget" for --budget
   char letter = 0;        // 'o' for -o as well, 0 = none
   ValueType type = ValueType::kText;
-  std::string_view value = "";  // placeholder in the help: N, PATH, S; empty for a flag
+  std::string_view value = "";  // placeholder in the help: N, PATH, S, RUN (a run's id); empty for a flag
   std::string_view help;
   std::string_view otherwise = "";      // the value when it is not given; "" reads as "", 0 or false
   std::optional<double> at_least = {};  // numbers only
@@ -78,8 +78,10 @@ struct Positional {
   std::string_view name;  // "problem"; shown as PROBLEM
   std::string_view help;
   Presence presence = Presence::kRequired;
-  bool reads = false;              // as of an option
-  std::string_view run_with = "";  // the option with which it is a run and no file
+  bool reads = false;                              // as of an option
+  std::string_view run_with = "";                  // the option with which it is a run and no file
+  bool run = false;                                // it is a run's id, or may be one
+  std::vector<ChoiceHelp> (*choices)() = nullptr;  // that it begins with one of, as of an option
 };
 
 // What a verb found.

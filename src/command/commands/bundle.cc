@@ -15,7 +15,7 @@ namespace hone::verb_bundle {
 namespace {
 
 constexpr Positional kPositionals[] = {
-    {.name = "runs", .help = "runs, or problems: all runs of those", .presence = Presence::kRepeated}};
+    {.name = "runs", .help = "runs, or problems: all runs of those", .presence = Presence::kRepeated, .run = true}};
 constexpr Option kOptions[] = {
     {.name = "output", .letter = 'o', .value = "FILE", .help = "the bundle; a file that is there is replaced"},
     kPythonOption,

@@ -20,6 +20,7 @@
 #include "search/comparison_svg.h"
 #include "search/memory_file.h"
 #include "search/remember.h"
+#include "search/search.h"
 #include "search/table.h"
 #include "store/store.h"
 
@@ -32,7 +33,8 @@ constexpr Positional kPositionals[] = {
     {.name = "arm",
      .help = "a strategy, with what is different for it: greedy, mcts:memory=0, 'greedy --headroom 0.1'; of problems "
              "'greedy --proposer model:coder'",
-     .presence = Presence::kRepeated}};
+     .presence = Presence::kRepeated,
+     .choices = ChoicesOf<AllStrategies>}};
 constexpr Option kOptions[] = {
     {.name = "suite",
      .value = "PATH",

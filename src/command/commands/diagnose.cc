@@ -35,7 +35,8 @@ constexpr Positional kPositionals[] = {
     {.name = "candidate",
      .help = "a program (.hk), a plan (.json), kernels with launch lines or a module of CUDA C++ (.cu), or a module of "
              "C++ (.cc); what `hone profile --json` said of one: today's rules look at what was counted then; or a "
-             "run's id or its first digits, as `hone runs` lists them: its best attempt"},
+             "run's id or its first digits, as `hone runs` lists them: its best attempt",
+     .run = true},
 };
 constexpr Option kOptions[] = {
     kTargetOption,

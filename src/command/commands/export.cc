@@ -43,7 +43,8 @@ constexpr std::uint64_t kSampleSeed = 20'000;                    // far from the
 
 constexpr Positional kPositionals[] = {{.name = "run",
                                         .help = "a run's id or its first digits, as `hone runs` lists them",
-                                        .presence = Presence::kOptional}};
+                                        .presence = Presence::kOptional,
+                                        .run = true}};
 constexpr Option kOptions[] = {
     {.name = "output", .letter = 'o', .value = "DIR", .help = "the folder to make; it must not exist or be empty"},
     {.name = "attempt",

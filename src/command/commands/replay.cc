@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr Positional kPositionals[] = {
-    {.name = "run", .help = "its id or the first digits of it, as `hone runs` lists"}};
+    {.name = "run", .help = "its id or the first digits of it, as `hone runs` lists", .run = true}};
 constexpr Option kOptions[] = {
     {.name = "stop",
      .value = "RULE",

@@ -20,7 +20,8 @@ namespace {
 constexpr Positional kPositionals[] = {
     {.name = "run",
      .help = "a run's id or its first digits, as `hone runs` lists them, or a file (.json) that `hone compare --json` "
-             "or `hone optimize --suite S --json` wrote"}};
+             "or `hone optimize --suite S --json` wrote",
+     .run = true}};
 constexpr Option kOptions[] = {
     {.name = "output", .letter = 'o', .value = "FILE", .help = "the page: one HTML file that needs no network"},
     {.name = "csv", .value = "FILE", .help = "a line an attempt, for spreadsheets"},

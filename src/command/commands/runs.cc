@@ -20,8 +20,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Positional kPositionals[] = {
-    {.name = "run", .help = "with --note: the run, or the first digits of its id", .presence = Presence::kOptional}};
+constexpr Positional kPositionals[] = {{.name = "run",
+                                        .help = "with --note: the run, or the first digits of its id",
+                                        .presence = Presence::kOptional,
+                                        .run = true}};
 constexpr Option kOptions[] = {
     {.name = "problem", .value = "TEXT", .help = "only runs of problems whose name holds this"},
     {.name = "target", .value = "NAME", .help = "only runs on this target: cpu or cuda"},

@@ -31,7 +31,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr Positional kPositionals[] = {
-    {.name = "run", .help = "a run's id or its first digits, as `hone runs` lists them"},
+    {.name = "run", .help = "a run's id or its first digits, as `hone runs` lists them", .run = true},
     {.name = "attempt", .help = "an attempt's number, or `best`", .presence = Presence::kOptional}};
 constexpr Option kOptions[] = {
     {.name = "rounds",
