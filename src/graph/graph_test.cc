@@ -111,5 +111,33 @@ TEST(GraphTest, ASequenceLivesOrDiesAsOne) {
   EXPECT_EQ(LiveStages(unused), (std::vector<bool>{false, false, true}));
 }
 
+// The shape of what an overwriting operator looks up: the last source of each place.
+Shape ShapeOfLast(const Graph& graph) {
+  for (const Buffer& buffer : graph.buffers()) {
+    if (buffer.name.find("last") != std::string::npos) return buffer.shape;
+  }
+  return {-1};
+}
+
+TEST(GraphTest, WhatIsWrittenToWholeRowsIsLookedUpOnceARow) {
+  const auto shape = [](const std::string& inputs, const std::string& node) {
+    return ShapeOfLast(testing::SmallGraph("fp32", "x f32 2x3x8x4, " + inputs, "y f32 2x3x8x4", "[" + node + "]"));
+  };
+  EXPECT_EQ(
+      shape(
+          "i i64 2, s f32 2x3x2x4",
+          R"({"op": "index_copy", "args": {"self": "%x", "dim": 2, "index": "%i", "source": "%s"}, "outputs": ["y"]})"),
+      Shape({8}));
+  EXPECT_EQ(
+      shape(
+          "i i64 2, j i64 2, s f32 2x3x4",
+          R"({"op": "index_put", "args": {"self": "%x", "indices": ["%i", null, "%j"], "values": "%s"}, "outputs": ["y"]})"),
+      Shape({2, 8}));
+  EXPECT_EQ(
+      shape("i i64 2x3x8x4, s f32 2x3x8x4",
+            R"({"op": "scatter", "args": {"self": "%x", "dim": 2, "index": "%i", "src": "%s"}, "outputs": ["y"]})"),
+      Shape({2, 3, 8, 4}));
+}
+
 }  // namespace
 }  // namespace hone

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,9 +69,12 @@ Expr Combined(Scattering how, const Expr& own, const Arrivals& arrivals, ScalarT
 
 bool IsEmpty(const std::vector<std::int64_t>& extents) { return ElementCount(extents) == 0; }
 
-// The result, of self's shape, element by element. Overwriting first finds the last source of each element.
+// The result, of self's shape, element by element. Overwriting first finds the last source of each element: along
+// dimensions other than `asked`, which `hits` does not ask about, it is one for all, as rows of a cache are written
+// whole.
 void OutputScattered(OpCall& call, const Operand& self, Scattering how, bool include_self,
-                     const std::vector<std::int64_t>& extents, const std::function<Expr(Indices at, Indices k)>& hits,
+                     const std::vector<std::int64_t>& extents, const std::vector<int>& asked,
+                     const std::function<Expr(Indices at, Indices k)>& hits,
                      const std::function<Expr(Indices at, Indices k)>& value) {
   if (IsEmpty(extents)) return call.Output(self.shape(), self.dtype(), [&](Indices at) { return self(at); });
   const ScalarType type = ScalarTypeOf(self.dtype());
@@ -81,14 +85,29 @@ void OutputScattered(OpCall& call, const Operand& self, Scattering how, bool inc
       return Combined(how, self(at), arrivals, type, include_self);
     });
   }
-  const Operand last = call.Let("last", self.shape(), DType::kI64, [&](Indices at) {
+  Shape places;
+  for (const int d : asked) places.push_back(self.dim(d));
+  // As long as self where each element has one of its own: of four bytes, if they hold its number.
+  const bool short_numbers = ElementCount(extents) <= std::numeric_limits<std::int32_t>::max();
+  const DType number = short_numbers ? DType::kI32 : DType::kI64;
+  const Operand last = call.Let("last", places, number, [&](Indices place) {
+    std::vector<Expr> at(self.shape().size(), Expr(0));
+    for (std::size_t i = 0; i < asked.size(); ++i) at[static_cast<std::size_t>(asked[i])] = place[i];
     return Fold(ReduceOp::kMax, extents,
                 [&](Indices k) { return Select(hits(at, k), Flatten(k, extents), std::int64_t{-1}); });
   });
   call.Output(self.shape(), self.dtype(), [&](Indices at) {
-    const std::vector<Expr> k = Unflatten(last(at), extents);
-    return Select(LessEqual(0, last(at)), Cast(value(at, k), type), self(at));
+    std::vector<Expr> place;
+    for (const int d : asked) place.push_back(at[static_cast<std::size_t>(d)]);
+    const std::vector<Expr> k = Unflatten(last(place), extents);
+    return Select(LessEqual(0, last(place)), Cast(value(at, k), type), self(at));
   });
+}
+
+std::vector<int> AllDims(const Operand& x) {
+  std::vector<int> dims(x.shape().size());
+  std::iota(dims.begin(), dims.end(), 0);
+  return dims;
 }
 
 }  // namespace
@@ -122,7 +141,7 @@ void DefineScatter(OpCall& call, Scattering how, const ElementFunction& source, 
   };
   const std::int64_t sources = index.rank() == 0 ? 1 : ElementCount(index.shape()) == 0 ? 0 : index.dim(dim);
   OutputScattered(
-      call, self, how, include_self, {sources},
+      call, self, how, include_self, {sources}, AllDims(self),
       [&](Indices at, Indices k) {
         if (self.rank() == 0) return Expr::Bool(true);
         Expr hit = Equal(Wrapped(index(place(at, k)), self.dim(dim)), at[static_cast<std::size_t>(dim)]);
@@ -144,6 +163,7 @@ void DefineIndexScatter(OpCall& call, Scattering how, const std::function<Expr(I
   if (call.failed()) return;
   OutputScattered(
       call, self, how, include_self, {ElementCount(index.shape())},
+      self.rank() == 0 ? std::vector<int>{} : std::vector<int>{dim},
       [&](Indices at, Indices k) {
         if (self.rank() == 0) return Expr::Bool(true);
         const Expr named = index.rank() == 0 ? index(std::vector<Expr>{}) : index({k[0]});
@@ -256,6 +276,8 @@ void DefineIndexPut(OpCall& call) {
   for (std::size_t i = 0; i < fixed.size(); ++i) {
     if (fixed[i] < 0) extents.push_back(index->shape[i]);
   }
+  std::vector<int> named = AllDims(self);
+  std::erase_if(named, [&](int d) { return std::ranges::find(fixed, d) != fixed.end(); });
   const auto source_at = [&](Indices at, Indices k) {
     std::vector<Expr> full(index->shape.size());
     std::size_t next = 0;
@@ -264,14 +286,12 @@ void DefineIndexPut(OpCall& call) {
     return full;
   };
   OutputScattered(
-      call, self, accumulate ? Scattering::kAdd : Scattering::kOverwrite, true, extents,
+      call, self, accumulate ? Scattering::kAdd : Scattering::kOverwrite, true, extents, named,
       [&](Indices at, Indices k) {
         const auto place = index->place(source_at(at, k));
         Expr hit = Expr::Bool(true);
-        for (std::size_t d = 0; d < place.size(); ++d) {
-          if (std::find(fixed.begin(), fixed.end(), static_cast<int>(d)) == fixed.end())
-            hit = And(hit, Equal(place[d], at[d]));
-        }
+        for (const int d : named)
+          hit = And(hit, Equal(place[static_cast<std::size_t>(d)], at[static_cast<std::size_t>(d)]));
         return hit;
       },
       [&](Indices at, Indices k) { return values.Broadcast(source_at(at, k)); });

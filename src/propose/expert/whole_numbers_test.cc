@@ -108,5 +108,20 @@ TEST(WholeNumbersTest, ProductsInRealsOfThemAreExactOnes) {
   }
 }
 
+// Where each element of a large tensor asks what is written to it, as a scatter of full rank has it.
+TEST(WholeNumbersTest, ManyPlacesOfSourcesHaveFourBytes) {
+  const auto last = [](int rows) {
+    return WrittenText(fmt::format(R"({{"hone_problem": 1, "name": "scattered", "tensors": [
+  {{"name": "x", "shape": [{0}, 512], "dtype": "f32", "role": "input", "generator": {{"kind": "uniform", "low": 0, "high": 1}}}},
+  {{"name": "i", "shape": [{0}, 16], "dtype": "i64", "role": "input", "generator": {{"kind": "integer", "low": 0, "high": 512}}}},
+  {{"name": "s", "shape": [{0}, 16], "dtype": "f32", "role": "input", "generator": {{"kind": "uniform", "low": 0, "high": 1}}}},
+  {{"name": "y", "shape": [{0}, 512], "dtype": "f32", "role": "output"}}],
+ "graph": [{{"op": "aten.scatter.src", "args": {{"self": "%x", "dim": 1, "index": "%i", "src": "%s"}}, "outputs": ["y"]}}]}})",
+                                   rows));
+  };
+  EXPECT_NE(last(128).find("_last: i32 = nest"), std::string::npos) << last(128);
+  EXPECT_EQ(last(8).find("i32 = nest"), std::string::npos) << last(8);
+}
+
 }  // namespace
 }  // namespace hone::expert

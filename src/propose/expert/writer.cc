@@ -398,12 +398,12 @@ class ProgramWriter {
     auto& name = (buffer == unaimed_ ? unaimed_targets_ : targets_)[buffer];  // the same in every attempt
     if (name.empty()) name = names_.Fresh(memory_.graph().buffers()[static_cast<std::size_t>(buffer)].name);
     made.target = name;
-    // As PyTorch does: what reads it has half as much to read, and a product of halves is one product, as one of whole
-    // numbers of 8 bits is.
+    // As PyTorch does: what reads it has half as much to read, and products of halves and of 8 bits are one product.
     const DType dtype = memory_.KeptAs(buffer);
-    const bool wraps = dtype == DType::kI32 && memory_.RangeOf(buffer).low <= RangeOfType(dtype).low;
-    if (IsSmallFloat(dtype) || dtype == DType::kI8 || dtype == DType::kU8 || dtype == DType::kI16 || wraps)
-      made.target_type = dtype;
+    // Numbers of 32 bits are so where they wrap around, or where half as many bytes are time.
+    const bool own_32 = dtype == DType::kI32 && (memory_.RangeOf(buffer).low <= RangeOfType(dtype).low ||
+                                                 ElementCount(made.target_shape) >= 65536);
+    if ((Bytes(dtype) < 4 && dtype != DType::kBool) || own_32) made.target_type = dtype;
     return false;
   }
   static const Shape& ShapeOf(const Statement& statement) { return statement.target_shape; }
