@@ -29,6 +29,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.epilogues) FuseScans();  // before a view goes into what reads it
   if (fusion.epilogues) CutKeyedFolds();
   InlineViews();
+  if (fusion.maps) TakeTerms();
   if (fusion.products && fusion.maps) FindSpelledProducts();
   SplitBatches(/*of_one_type=*/false);
   InlineViews();  // what could not be read through another view can be now that this one is gone

@@ -5,6 +5,7 @@
 #include "propose/expert/fuser.h"
 #include "propose/expert/keyed_pieces.h"
 #include "propose/expert/normalise.h"
+#include "propose/expert/one_place.h"
 #include "propose/expert/rewrite.h"
 
 namespace hone::expert {
@@ -33,7 +34,7 @@ std::optional<Piece> Fuser::Inlined(const Piece& map, const Piece& reader) const
     });
     if (after.get() == expr.get()) return;
     fits &= TreeSize(after) <= kLongestExpression;
-    if (fits) expr = Simplify(WithoutWraps(memory_, WithSigns(after)));
+    if (fits) expr = WithChoicesMade(Simplify(WithoutWraps(memory_, WithSigns(after))));
   });
   if (fits && changed.is_map() && changed.buffer >= 0)
     changed.value = WithoutInnerWraps(changed.value, memory_.graph().buffers()[Id(changed.buffer)].dtype);
@@ -280,6 +281,7 @@ bool Fuser::IsWorth(std::size_t map_at, std::size_t reader_at) const {
   if (into.fold && !map.plain && !map.loads_nothing && !map.expensive && only_reader && FillsADevice(into) &&
       reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
     return true;
+  if (IsNumberOfRows(map_at)) return true;
   // A contraction or a window reads each element many times: only views go into it.
   if (IsProduct(into) || IsWindow(into) || reader.folds_inside) return false;
   if (into.fold && IsProductOfBlocks(memory_, *into.fold)) return false;

@@ -74,9 +74,11 @@ class Fuser {
   std::set<int> Images(const std::set<int>& convolved) const;
   bool MayMakeLast(std::size_t at) const;
   void LayImagesLast();
+  void TakeTerms();
   void CutKeyedFolds();
   void SplitKeyedFolds();
   void InlineMaps();
+  bool IsNumberOfRows(std::size_t map_at) const;
   bool IsWorth(std::size_t map_at, std::size_t reader_at) const;
   std::int64_t BytesRead(std::size_t map, const std::vector<std::size_t>& kernel) const;
   std::int64_t BytesMade(std::size_t map) const;

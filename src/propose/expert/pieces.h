@@ -16,6 +16,7 @@
 //   scales.cc    scales of reals of 8 bits go behind their products, those of blocks of K into them
 //   factors.cc   numbers that scaled a factor go behind its product
 //   rotations.cc  pairs of a product's columns that a map turns
+//   one_place.h  folds that are one of their terms
 //   broadcast_product.h  products that are the same for all batches   patches.h  windows that do not overlap
 //   spelled_product.h  products that are spelled out as sums
 //   copied_rows.h  what attention reads across memory   constants.h  what no input changes

@@ -1,0 +1,57 @@
+// Whole numbers that say where: the places in a cache that is written to, the numbers of its rows.
+#include <algorithm>
+#include <vector>
+
+#include "propose/expert/fuser.h"
+#include "propose/expert/one_place.h"
+
+namespace hone::expert {
+
+// Folds of which one term alone may count, once what they compare with is known to be 0, 1, 2 ...
+void Fuser::TakeTerms() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!known_[i].alive || !pieces_[i].fold || pieces_[i].fold->body->kind != Expr::Kind::kSelect) continue;
+    Piece fold = pieces_[i];
+    std::vector<std::size_t> numbers;
+    for (const int read : known_[i].reads) {
+      const int maker = maker_[Id(read)];
+      if (maker < 0 || !IsSimpleMap(Id(maker)) || !known_[Id(maker)].loads_nothing || known_[Id(maker)].expensive)
+        continue;
+      if (auto with = Inlined(pieces_[Id(maker)], fold)) {
+        fold = std::move(*with);
+        numbers.push_back(Id(maker));
+      }
+    }
+    auto term = AtOnePlace(fold);
+    if (!term) continue;
+    pieces_[i] = std::move(*term);
+    Learn(i);
+    for (const std::size_t map : numbers) {
+      if (Readers(pieces_[map].buffer).empty() && !memory_.IsOutput(pieces_[map].buffer)) Kill(map);
+    }
+  }
+}
+
+// Whether a map makes whole numbers of a few others, one for all of a row of whoever reads it, as the place is in a
+// cache that is written to: made again for each pack of elements it costs less than a kernel of its own.
+bool Fuser::IsNumberOfRows(std::size_t map_at) const {
+  constexpr std::int64_t kFew = 64;  // times as many elements has the reader
+  const Piece& map = pieces_[map_at];
+  if (!IsSimpleMap(map_at) || known_[map_at].expensive || known_[map_at].loads_nothing ||
+      memory_.IsOutput(map.buffer) || map.value->type == ScalarType::kReal)
+    return false;
+  std::int64_t read = 0;
+  for (const int buffer : known_[map_at].reads) read += ElementCount(memory_.shape(buffer));
+  return std::ranges::all_of(Readers(map.buffer), [&](std::size_t at) {
+    const Piece& reader = pieces_[at];
+    bool of_row = IsSimpleMap(at) && !reader.space.empty() && read * kFew <= known_[at].count;
+    if (!of_row) return false;
+    Visit(reader.value, [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad || memory_.Root(node.buffer) != map.buffer) return;
+      for (const Expr& index : node.operands) of_row &= !UsesIndex(index, reader.space.back().id);
+    });
+    return of_row;
+  });
+}
+
+}  // namespace hone::expert
