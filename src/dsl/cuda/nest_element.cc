@@ -41,24 +41,95 @@ std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kerne
   return LoadedText(out, buffer, fmt::format("{}[{}]", out.BufferName(buffer), AddressText(expr, load)));
 }
 
-// What an expression evaluates whatever conditions say.
-std::set<const ExprNode*> Always(const Expr& expr) {
-  std::set<const ExprNode*> always;
-  const std::function<void(const Expr&)> walk = [&](const Expr& e) {
-    if (!always.insert(e.get()).second) return;
-    if (e->kind == Expr::Kind::kSelect) return walk(e->operands[0]);
-    if (e->kind == Expr::Kind::kReduce) return;
-    for (const Expr& operand : e->operands) walk(operand);
-  };
-  walk(expr);
-  return always;
+// A condition, and whether it holds where something is evaluated.
+struct Guard {
+  Expr condition;
+  bool holds = true;
+  bool operator==(const Guard& other) const { return condition.get() == other.condition.get() && holds == other.holds; }
+};
+
+// Where the parts of an expression are evaluated: under all of these conditions, always if there are none, and under
+// conditions that nobody has written down if it is no list.
+class Guards {
+ public:
+  using List = std::optional<std::vector<Guard>>;
+
+  explicit Guards(const Expr& expr) { Walk(expr, std::vector<Guard>()); }
+
+  bool Always(const ExprNode& node) const {
+    const List& own = of(node);
+    return own && own->empty();
+  }
+  const List& of(const ExprNode& node) const {
+    static const List kUnknown;
+    const auto found = of_.find(&node);
+    return found == of_.end() ? kUnknown : found->second;
+  }
+
+ private:
+  // What is met again is under what both ways there have in common: that of one of them, if it is always met so.
+  void Walk(const Expr& e, List guards) {
+    if (const auto [known, is_new] = of_.try_emplace(e.get(), guards); !is_new) {
+      if (known->second == guards || Always(*e)) return;
+      if (!guards || !guards->empty()) guards.reset();
+      if (known->second == guards) return;
+      known->second = guards;
+    }
+    if (e->kind == Expr::Kind::kSelect) {
+      const auto under = [&](bool holds) {
+        List more = guards;
+        if (more) more->push_back({e->operands[0], holds});
+        return more;
+      };
+      Walk(e->operands[0], guards);
+      Walk(e->operands[1], under(true));
+      Walk(e->operands[2], under(false));
+      return;
+    }
+    if (e->kind == Expr::Kind::kReduce) guards.reset();
+    for (const Expr& operand : e->operands) Walk(operand, guards);
+  }
+
+  std::map<const ExprNode*, List> of_;
+};
+
+// Whether a condition is the same for `count` neighbours along the index, the first at a multiple of that, wherever the
+// other indices are.
+bool IsOneOfPack(const Expr& condition, int along, std::int64_t count) {
+  bool plain = true;
+  Visit(condition,
+        [&](const ExprNode& node) { plain &= node.kind != Expr::Kind::kReduce && node.kind != Expr::Kind::kValue; });
+  if (!plain) return false;
+  if (!UsesIndex(condition, along)) return true;
+  if (IsBinary(condition, BinaryOp::kAnd) || IsBinary(condition, BinaryOp::kOr) || IsUnary(condition, UnaryOp::kNot)) {
+    return std::ranges::all_of(condition->operands, [&](const Expr& part) { return IsOneOfPack(part, along, count); });
+  }
+  const bool less = IsBinary(condition, BinaryOp::kLess);
+  if ((!less && !IsBinary(condition, BinaryOp::kLessEqual)) || condition->operands[0]->type != ScalarType::kInt)
+    return false;
+  const auto a = AffineOf(condition->operands[0]), b = AffineOf(condition->operands[1]);
+  if (!a || !b) return false;
+  // The condition is 0 <= more: from a multiple of the pack on, or up to the last before one.
+  Affine more = Combine(*b, *a, -1);
+  if (less) more.constant -= 1;
+  const std::int64_t step = more.of(along);
+  if (step != 1 && step != -1) return false;
+  const std::int64_t edge = step == 1 ? more.constant : more.constant + 1;
+  return edge % count == 0 && std::ranges::all_of(more.coefficient, [&](const auto& of) {
+           return of.first == along || of.second % count == 0;
+         });
 }
 
 // Whether `count` neighbours along the index, the first at a multiple of that, are one pack in memory wherever the
-// other indices are, and may be read. `always`: what is read anyway.
-bool LiesInPacks(const ExprNode& load, int along, std::int64_t count, const std::set<const ExprNode*>& always) {
-  if (load.kind != Expr::Kind::kLoad || load.operands.size() != 1 || (load.may_miss && !always.contains(&load)))
-    return false;
+// other indices are, and may be read, if need be where the conditions hold under which they are.
+bool LiesInPacks(const ExprNode& load, int along, std::int64_t count, const Guards& guards) {
+  if (load.kind != Expr::Kind::kLoad || load.operands.size() != 1) return false;
+  if (load.may_miss) {
+    const Guards::List& own = guards.of(load);
+    if (!own ||
+        !std::ranges::all_of(*own, [&](const Guard& guard) { return IsOneOfPack(guard.condition, along, count); }))
+      return false;
+  }
   const LinearForm form = LinearOf(load.operands[0]);
   const auto own = form.sum.coefficient.find(along);
   if (own == form.sum.coefficient.end() || own->second != 1 || form.sum.constant % count != 0) return false;
@@ -86,12 +157,12 @@ std::int64_t NeighboursOf(const Kernel& kernel, const FlatElement& element, cons
   Visit(read, [&](const ExprNode& node) {
     for (const auto& over : node.over) folded.insert(over.id);
   });
-  const auto always = Always(read);
+  const Guards guards(read);
   for (auto count = most_bytes / static_cast<std::int64_t>(Bytes(kernel.target_type)); count > 1; count /= 2) {
     if (along.extent % count != 0) continue;
     bool some = !HasLoad(read);  // the element itself does
     Visit(read, [&](const ExprNode& node) {
-      if (!LiesInPacks(node, along.id, count, always)) return;
+      if (!LiesInPacks(node, along.id, count, guards)) return;
       bool apart = true;
       for (const int id : FreeIndices(node.operands[0])) apart &= !folded.contains(id);
       some |= apart;
@@ -111,7 +182,7 @@ bool LooksUp(const Expr& expr) {
 
 std::int64_t TermsInPacks(const Kernel& kernel, const ExprNode& fold) {
   const IndexVar& along = fold.over.back();
-  const auto always = Always(fold.operands[0]);
+  const Guards guards(fold.operands[0]);
   for (std::int64_t count = 16; count > 1; count /= 2) {
     if (along.extent % count != 0) continue;
     bool some = false, all = true;
@@ -119,7 +190,7 @@ std::int64_t TermsInPacks(const Kernel& kernel, const ExprNode& fold) {
       if (node.kind != Expr::Kind::kLoad || node.operands.empty() || !UsesIndex(node.operands[0], along.id)) return;
       some = true;
       const auto bytes = static_cast<std::int64_t>(Bytes(kernel.operand_types[static_cast<std::size_t>(node.buffer)]));
-      all &= bytes * count <= 16 && LiesInPacks(node, along.id, count, always);
+      all &= bytes * count <= 16 && LiesInPacks(node, along.id, count, guards);
     });
     if (some && all) return count;
   }
@@ -135,20 +206,44 @@ void PackedLoads::Write(DeviceWriter& out, const Expr& read, const std::map<int,
   });
   self = &expr;
   for (const auto& [id, name] : names) expr.Call({id, 1}, name);
-  const auto always = Always(read);
+  const Guards guards(read);
   Visit(read, [&](const ExprNode& node) {
-    if (!LiesInPacks(node, along_.id, count_, always)) return;
-    bool known = true;  // what folds within go through is not there yet
-    Visit(node.operands[0], [&](const ExprNode& part) {
-      known &= part.kind != Expr::Kind::kReduce && (part.kind != Expr::Kind::kIndex || names.contains(part.index.id));
-    });
-    if (!known) return;
+    if (!LiesInPacks(node, along_.id, count_, guards)) return;
+    const auto is_known = [&](const Expr& e) {  // what folds within go through is not there yet
+      bool known = true;
+      Visit(e, [&](const ExprNode& part) {
+        known &= part.kind != Expr::Kind::kReduce && (part.kind != Expr::Kind::kIndex || names.contains(part.index.id));
+      });
+      return known;
+    };
+    if (!is_known(node.operands[0])) return;
+    // Of what conditions of places choose among only that is read: of two tensors one behind the other, one.
+    std::vector<Guard> known;
+    if (const Guards::List& own = guards.of(node); own) {
+      const bool can_be = std::ranges::all_of(*own, [&](const Guard& guard) {
+        return is_known(guard.condition) && IsOneOfPack(guard.condition, along_.id, count_) &&
+               (node.may_miss || !HasLoad(guard.condition));
+      });
+      if (can_be) known = *own;
+    }
+    if (node.may_miss && known.empty() && !guards.Always(node)) return;
+    std::string condition;
+    for (const Guard& guard : known) {
+      const std::string text = expr.Text(guard.condition), sign = guard.holds ? "" : "!";
+      condition +=
+          (condition.empty() ? "" : " && ") + (known.size() == 1 && guard.holds ? text : sign + "(" + text + ")");
+    }
     const auto operand = static_cast<std::size_t>(node.buffer);
     const std::string type = PackType(out, DeviceType(kernel_.operand_types[operand]), count_),
                       pack = out.Fresh("pack");
-    const std::string address = AddressText(expr, node);
-    out.Line(fmt::format("const {} {} = {};", type, pack,
-                         PackText(type, out.BufferName(kernel_.operands[operand].buffer), address)));
+    const std::string read_text =
+        PackText(type, out.BufferName(kernel_.operands[operand].buffer), AddressText(expr, node));
+    if (condition.empty()) {
+      out.Line(fmt::format("const {} {} = {};", type, pack, read_text));
+    } else {
+      out.Line(fmt::format("{} {} = {{}};", type, pack));
+      out.Line(fmt::format("if ({}) {} = {};", condition, pack, read_text));
+    }
     packs_[&node] = pack;
   });
 }
