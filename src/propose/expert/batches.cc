@@ -9,12 +9,9 @@
 #include "propose/expert/rewrite.h"
 
 namespace hone::expert {
-namespace {
 
-// `var`, with which a position goes in steps of `step`, as dimensions that end where those of `strides` (outermost
-// first) do; nothing if one ends between two elements of it.
-std::optional<std::vector<IndexVar>> Apart(const IndexVar& var, std::int64_t step,
-                                           const std::vector<std::int64_t>& strides) {
+std::optional<std::vector<IndexVar>> DimensionsApart(const IndexVar& var, std::int64_t step,
+                                                     const std::vector<std::int64_t>& strides) {
   std::vector<IndexVar> parts;
   std::int64_t left = var.extent;
   for (const std::int64_t stride : strides) {
@@ -27,6 +24,8 @@ std::optional<std::vector<IndexVar>> Apart(const IndexVar& var, std::int64_t ste
   return parts;
 }
 
+namespace {
+
 bool VariesWith(const FlatLoad& load, const IndexVar& var) { return load.position && load.position->of(var) > 0; }
 
 // The product with those of its dimensions apart where `strides` end; with them `position` goes. No part of one is left
@@ -37,7 +36,8 @@ std::optional<Piece> WithDimensionsApart(const Piece& product, const Affine& pos
                                          std::int64_t fewest = 1) {
   std::vector<IndexVar> space;
   for (const IndexVar& var : product.space) {
-    const auto parts = splits(var) ? Apart(var, position.of(var), strides) : std::vector{NewIndex(var.extent)};
+    const auto parts =
+        splits(var) ? DimensionsApart(var, position.of(var), strides) : std::vector{NewIndex(var.extent)};
     if (!parts || (parts->size() > 1 && parts->back().extent < fewest)) return std::nullopt;
     space.insert(space.end(), parts->begin(), parts->end());
   }
@@ -103,8 +103,8 @@ std::optional<Piece> WithDimensionsOf(const Memory& memory, const Piece& map, co
   std::vector<IndexVar> space;
   for (const IndexVar& var : reader.space) {
     const auto step = steps.find(var.id);
-    const auto parts =
-        step != steps.end() && step->second > 0 ? Apart(var, step->second, strides) : std::vector{NewIndex(var.extent)};
+    const auto parts = step != steps.end() && step->second > 0 ? DimensionsApart(var, step->second, strides)
+                                                               : std::vector{NewIndex(var.extent)};
     if (!parts) return std::nullopt;
     space.insert(space.end(), parts->begin(), parts->end());
   }

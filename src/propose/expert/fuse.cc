@@ -40,7 +40,11 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.maps) SplitKeyedFolds();
   if (fusion.epilogues) FuseScans();
   if (fusion.epilogues) FuseEpilogues();  // before maps go the other way, where they would be computed more often
-  if (fusion.maps) TakeIn(WithNumbersBehind);
+  if (fusion.maps) {
+    const auto products = TakeIn(WithNumbersBehind);
+    InlineViews(&products);  // which they read through what scaled those
+  }
+  if (fusion.maps) LayRowsOfProducts();
   if (fusion.maps) InlineMaps();
   if (fusion.norms && fusion.attention) DivideWeights();
   if (fusion.norms) GroupRowFolds();

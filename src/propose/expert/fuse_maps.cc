@@ -108,19 +108,25 @@ bool Fuser::EndsItsMaker(std::size_t map_at) const {
 }
 
 // A map that only moves elements (transpose, expand, slice) is another way to index its source; a number is itself.
-// Those that repeat elements come first: what a product's factors do not vary with is known then.
-void Fuser::InlineViews() {
+// Those that repeat elements come first: what a product's factors do not vary with is known then. `factors_of`: into
+// what those products multiply alone.
+void Fuser::InlineViews(const std::set<std::size_t>* factors_of) {
   const auto is_view = [&](std::size_t map) {
     return pieces_[map].is_map() && pieces_[map].value->kind == Expr::Kind::kLoad && known_[map].plain;
   };
-  InlineWhere([&](std::size_t map, std::size_t) {
-    if (!is_view(map)) return false;
+  const auto is_asked = [&](std::size_t map, std::size_t reader) {
+    return factors_of == nullptr ||
+           (factors_of->contains(reader) && LoadsBuffer(pieces_[reader].fold->body, pieces_[map].buffer));
+  };
+  InlineWhere([&](std::size_t map, std::size_t reader) {
+    if (!is_view(map) || !is_asked(map, reader)) return false;
     const auto position = memory_.Position(*pieces_[map].value);
     const auto& space = pieces_[map].space;
     return std::any_of(space.begin(), space.end(), [&](const IndexVar& var) { return position->of(var) == 0; });
   });
   const auto inline_views = [&](bool roundings) {
     InlineWhere([&](std::size_t map, std::size_t reader) {
+      if (!is_asked(map, reader)) return false;
       if (rounded_ && RoundsToHalves(map) && (!roundings || IsProductOf(reader, pieces_[map].buffer))) return false;
       return (is_view(map) && !ScattersRows(map, reader) && !TurnsTable(map, reader) && !EndsItsMaker(map)) ||
              pieces_[map].value->kind == Expr::Kind::kConst;
@@ -307,7 +313,9 @@ bool Fuser::IsWorth(std::size_t map_at, std::size_t reader_at) const {
   return only_reader && reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1;
 }
 
-void Fuser::TakeIn(Taken take) {
+// The products that did.
+std::set<std::size_t> Fuser::TakeIn(Taken take) {
+  std::set<std::size_t> products;
   const std::function<const Piece*(int)> map = [&](int buffer) -> const Piece* {
     const int maker = maker_[Id(buffer)];
     const auto at = static_cast<std::size_t>(maker);
@@ -320,6 +328,7 @@ void Fuser::TakeIn(Taken take) {
     if (!known_[i].alive || !IsProduct(pieces_[i]) || !known_[i].plain || !pieces_[i].inside.empty()) continue;
     auto with = take(memory_, pieces_[i], map);
     if (!with) continue;
+    products.insert(i);
     pieces_[i] = std::move(with->piece);
     Learn(i);
     // Those that nobody reads any more; without them, others that they read.
@@ -331,6 +340,7 @@ void Fuser::TakeIn(Taken take) {
            }) > 0) {
     }
   }
+  return products;
 }
 
 // The exponential of a sink over the largest of its row, which is added to the sum of the row's.

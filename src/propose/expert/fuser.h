@@ -56,7 +56,7 @@ class Fuser {
   bool ReadElsewhere(const Piece& map);
   bool ReadsByPlaceAlone(const Piece& piece) const;
   bool InlineInto(std::size_t map_at, std::size_t reader_at);
-  void InlineViews();
+  void InlineViews(const std::set<std::size_t>* factors_of = nullptr);
   DType HeldAs(int buffer) const;
   bool RoundsToHalves(std::size_t map_at) const;
   bool MakesEightBits(std::size_t map_at) const;
@@ -85,7 +85,7 @@ class Fuser {
   std::set<std::size_t> ReadersOfFolds(std::size_t from, std::int64_t whole, std::size_t last) const;
   std::vector<std::vector<std::size_t>> KernelsThatRead(int buffer) const;
   std::set<std::size_t> WhoReadForLess(std::size_t map_at) const;
-  void TakeIn(Taken take);
+  std::set<std::size_t> TakeIn(Taken take);
   bool IsWeightOfSoftmax(std::size_t map_at) const;
   bool IsWeightOfSink(std::size_t map_at, std::size_t reader_at) const;
   static bool FillsADevice(const Piece& piece);
@@ -144,6 +144,11 @@ class Fuser {
   void LayMapsAsProducts();
   bool MakeForOutput(std::size_t map, std::size_t output, const std::vector<IndexVar>& order, Fold fold);
   bool LayAs(std::size_t at, const std::vector<IndexVar>& order);
+  void LayRowsOfProducts();
+  struct Rows;
+  std::optional<Rows> RowsOf(const Piece& product) const;
+  std::optional<std::size_t> MadeInOrderOfOutput(std::size_t product);
+  bool LayFactorFor(Piece& product, const Rows& rows);
   void MakeProductsOnce();
   void RotateProducts();
   void GroupRows();

@@ -219,6 +219,11 @@ std::optional<Piece> OverSpace(const Piece& piece, const std::vector<IndexVar>& 
 // division.
 std::optional<Piece> ReadAt(const Piece& piece, const Affine& position, const std::vector<IndexVar>& space);
 
+// `var`, with which a position goes in steps of `step`, as dimensions that end where those of `strides` (outermost
+// first) do; nothing if one ends between two elements of it.
+std::optional<std::vector<IndexVar>> DimensionsApart(const IndexVar& var, std::int64_t step,
+                                                     const std::vector<std::int64_t>& strides);
+
 // The product over more dimensions: its batches, with which both its factors vary, end where dimensions of the map do
 // that it reads; nothing if they do so already, or cannot.
 std::optional<Piece> WithBatchesOf(const Memory& memory, const Piece& map, const Piece& product);

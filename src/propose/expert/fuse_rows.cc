@@ -1,0 +1,133 @@
+// Products whose rows lie in another order than they go through them, as those of sequences that are turned to have
+// their places first: they are made in the order in which they lie, and whoever reads them reads that.
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "propose/expert/fuser.h"
+#include "propose/expert/rewrite.h"
+
+namespace hone::expert {
+
+// The rows of a product, outermost first, where they lie in its factor of that buffer, and its other dimensions.
+struct Fuser::Rows {
+  int buffer = -1;
+  std::vector<IndexVar> rows, columns;
+  Affine at;
+
+  // How many lie one behind the other, the innermost first.
+  std::int64_t SideBySide() const {
+    std::int64_t count = rows.back().extent;
+    for (std::size_t i = rows.size() - 1; i > 0; --i) {
+      if (at.of(rows[i - 1]) != at.of(rows[i]) * rows[i].extent) break;
+      count *= rows[i - 1].extent;
+    }
+    return count;
+  }
+  bool AreOne() const { return SideBySide() == ElementCount(Extents(rows)); }
+  // Whether tiles of rows are full, or there are no more.
+  bool AreTiles() const {
+    constexpr std::int64_t kTile = 128;
+    return SideBySide() % kTile == 0 || AreOne();
+  }
+};
+
+std::optional<Fuser::Rows> Fuser::RowsOf(const Piece& product) const {
+  const Expr& body = product.fold->body;
+  if (!product.inside.empty() || !product.statistics.empty() || !product.also.empty() || !IsPlain(memory_, product) ||
+      IsWindow(product))
+    return std::nullopt;
+  const auto loads = memory_.Loads(body);
+  if (loads.size() != 2 || !loads[0].position || !loads[1].position) return std::nullopt;
+  for (const std::size_t factor : {std::size_t{0}, std::size_t{1}}) {
+    Rows made{.buffer = loads[factor].buffer, .rows = {}, .columns = {}, .at = *loads[factor].position};
+    bool apart = true;
+    for (const IndexVar& var : product.space) {
+      const bool own = made.at.of(var) > 0, others = loads[1 - factor].position->of(var) != 0;
+      apart &= own != others && (own ? made.columns.empty() : true);
+      (own ? made.rows : made.columns).push_back(var);
+    }
+    if (apart && !made.rows.empty() && !made.columns.empty()) return made;
+  }
+  return std::nullopt;
+}
+
+void Fuser::LayRowsOfProducts() {
+  std::set<std::size_t> products;
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!known_[i].alive || !IsProduct(pieces_[i]) || memory_.IsOutput(pieces_[i].buffer)) continue;
+    if (const auto output = MadeInOrderOfOutput(i)) {
+      products.insert(*output);
+      continue;
+    }
+    const auto made = RowsOf(pieces_[i]);
+    if (!made || made->AreTiles()) continue;
+    std::vector<IndexVar> order = made->rows;
+    std::ranges::stable_sort(order, std::greater(), [&](const IndexVar& var) { return made->at.of(var); });
+    if (!Rows{made->buffer, order, {}, made->at}.AreOne()) continue;
+    order.insert(order.end(), made->columns.begin(), made->columns.end());
+    if (LayAs(i, order)) products.insert(i);
+  }
+  InlineViews(&products);  // what only turned their rows
+}
+
+// A product that an output only turns is made as that has it, in its place, and of what lies so, if a map lays that out
+// for the product alone.
+std::optional<std::size_t> Fuser::MadeInOrderOfOutput(std::size_t product) {
+  const auto readers = Readers(pieces_[product].buffer);
+  if (readers.size() != 1 || !memory_.IsOutput(pieces_[readers[0]].buffer) || !IsSimpleMap(readers[0]))
+    return std::nullopt;
+  const Piece& output = pieces_[readers[0]];
+  const auto& buffers = memory_.graph().buffers();
+  if (output.value->kind != Expr::Kind::kLoad || !output.also.empty() ||
+      buffers[Id(output.buffer)].dtype != buffers[Id(pieces_[product].buffer)].dtype)
+    return std::nullopt;
+  const auto read = memory_.Position(*output.value);
+  if (!read || ElementCount(Extents(output.space)) != ElementCount(Extents(pieces_[product].space)))
+    return std::nullopt;
+  auto made = ReadAt(pieces_[product], *read, output.space);
+  const auto rows = made ? RowsOf(*made) : std::nullopt;
+  if (!rows || (!rows->AreOne() && !LayFactorFor(*made, *rows) && !rows->AreTiles())) return std::nullopt;
+  made->buffer = output.buffer;
+  Kill(product);
+  pieces_[readers[0]] = std::move(*made);
+  Learn(readers[0]);
+  return readers[0];
+}
+
+// Has the map that makes the factor with a product's rows, for that alone, make it as the product goes through it.
+bool Fuser::LayFactorFor(Piece& product, const Rows& rows) {
+  const int maker = maker_[Id(rows.buffer)];
+  if (maker < 0 || !IsSimpleMap(Id(maker)) || !known_[Id(maker)].plain || memory_.IsOutput(rows.buffer) ||
+      readers_[Id(rows.buffer)].size() != 1)
+    return false;
+  const auto strides = DenseStrides(Extents(pieces_[Id(maker)].space));
+  std::vector<IndexVar> along = rows.rows, space;
+  along.insert(along.end(), product.fold->over.begin(), product.fold->over.end());
+  if (ElementCount(Extents(along)) != ElementCount(Extents(pieces_[Id(maker)].space))) return false;
+  Affine from;
+  for (const IndexVar& var : along) {
+    const std::int64_t step = rows.at.of(var);
+    const auto parts = step > 0 ? DimensionsApart(var, step, strides) : std::nullopt;
+    if (!parts) return false;
+    std::int64_t left = var.extent;
+    for (const IndexVar& part : *parts) {
+      left /= part.extent;
+      from.coefficient[part.id] = step * left;
+      space.push_back(part);
+    }
+  }
+  auto laid = ReadAt(pieces_[Id(maker)], from, space);
+  if (!laid) return false;
+  pieces_[Id(maker)] = std::move(*laid);
+  Learn(Id(maker));
+  product.fold->body = ReplaceLoads(product.fold->body, [&](const ExprNode& load) {
+    return memory_.Root(load.buffer) == rows.buffer
+               ? Load(rows.buffer, {ToExpr(OwnPosition(along), along)}, ScalarType::kReal)
+               : Expr();
+  });
+  return true;
+}
+
+}  // namespace hone::expert
