@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "expr/affine.h"
+#include "expr/fold.h"
 #include "expr/known_value.h"
 #include "propose/expert/normalise.h"
 #include "propose/expert/pieces.h"
@@ -53,11 +54,10 @@ void AddConditions(const Expr& e, bool holds, std::vector<Condition>& all) {
       AddConditions(a, holds, all);
       return AddConditions(b, holds, all);
     }
-    if (e->binary == BinaryOp::kEqual || e->binary == BinaryOp::kNotEqual) {
-      const auto number = ConstantNumber(b);
-      const auto is = [&](double x) { return (x == *number) == (e->binary == BinaryOp::kEqual); };
-      if (number && add_choice(a, is)) return;
-    }
+    const bool compares = e->binary >= BinaryOp::kLess && e->binary <= BinaryOp::kNotEqual;
+    const auto first = ConstantNumber(a), second = ConstantNumber(b);
+    if (compares && second && add_choice(a, [&](double x) { return ValueOf(e->binary, x, *second) != 0; })) return;
+    if (compares && first && add_choice(b, [&](double x) { return ValueOf(e->binary, *first, x) != 0; })) return;
   }
   all.push_back({e, holds});
 }
@@ -89,36 +89,80 @@ Expr AllOf(const std::vector<Condition>& conditions) {
 // --- Scores ---
 
 bool IsMinusInfinity(const Expr& e) { return ConstantNumber(e) == -INFINITY; }
-// The least number of bf16 or f32 stands for -inf where a query sees some key: no score comes near it.
-bool IsHidden(const Expr& e) {
-  constexpr double kNoScore = -1e30;
+// A number that stands for -inf where a query sees some key.
+bool IsHidden(const Expr& e, double least_score) {
   const auto number = ConstantNumber(e);
-  return number && *number <= kNoScore;
+  return number && *number <= least_score;
 }
 
-// A score, whose queries see some key each, with -inf for what a number hides or is added to hide, which kernels skip.
-// Of one that something else hides keys of, too, nothing is known.
-Expr WithInfinity(const Expr& score) {
+// What is made of a choice of two numbers, and of another number, as a choice of two: (1 - (c ? 1 : 0)) * -1e9.
+Expr WithChoicesOfNumbers(const Expr& expr) {
+  return Rewrite(expr, [](const Expr& e) -> Expr {
+    if (e->type != ScalarType::kReal) return {};
+    const auto made = [&](std::size_t side, const auto& value) -> Expr {
+      const auto choice = ChoiceOf(e->operands[side]);
+      return choice ? Select(choice->condition, value(choice->then), value(choice->otherwise)) : Expr();
+    };
+    if (e->kind == Expr::Kind::kCast && e->operands[0]->kind == Expr::Kind::kSelect)
+      return made(0, [](double x) { return Expr(x); });
+    if (e->kind != Expr::Kind::kBinary || e->binary > BinaryOp::kDiv) return {};
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const auto number = ConstantNumber(e->operands[1 - side]);
+      if (!number) continue;
+      return made(side, [&](double x) {
+        return Expr(side == 0 ? ValueOf(e->binary, x, *number) : ValueOf(e->binary, *number, x));
+      });
+    }
+    return {};
+  });
+}
+
+// A score, whose queries see some key each if what makes `sees` of the conditions says so, with -inf for what a number
+// hides or is added to hide, which kernels skip. Of one that something else hides keys of, too, nothing is known.
+template <class Sees>
+Expr WithInfinity(const Expr& score, double least_score, const Sees& sees) {
   const auto is_plain = [](const Expr& e) {
     bool plain = !HasLoad(e);
     Visit(e, [&](const ExprNode& node) { plain &= node.kind != Expr::Kind::kSelect; });
     return plain;
   };
-  if (score->kind == Expr::Kind::kSelect && IsHidden(score->operands[2]) && is_plain(score->operands[1]))
-    return Select(score->operands[0], score->operands[1], -INFINITY);
+  // What is left of a choice that hides something, if `shown` is what it shows else.
+  const auto hidden = [&](const Expr& choice, const auto& shown) {
+    if (choice->kind != Expr::Kind::kSelect) return Expr();
+    for (const std::size_t side : {std::size_t{2}, std::size_t{1}}) {
+      const Expr made = IsHidden(choice->operands[side], least_score) ? shown(choice->operands[3 - side]) : Expr();
+      if (made && is_plain(made) && sees(choice->operands[0], side == 2))
+        return side == 2 ? Select(choice->operands[0], made, -INFINITY) : Select(choice->operands[0], -INFINITY, made);
+    }
+    return Expr();
+  };
+  if (const Expr made = hidden(score, [](const Expr& shown) { return shown; })) return made;
   if (!IsBinary(score, BinaryOp::kAdd)) return score;
   for (const std::size_t addend : {1u, 0u}) {
-    const Expr &mask = score->operands[addend], &other = score->operands[1 - addend];
-    if (mask->kind == Expr::Kind::kSelect && ConstantNumber(mask->operands[1]) == 0.0 && IsHidden(mask->operands[2]) &&
-        is_plain(other))
-      return Select(mask->operands[0], other, -INFINITY);
+    const auto nothing_added = [&](const Expr& shown) {
+      return ConstantNumber(shown) == 0.0 ? score->operands[1 - addend] : Expr();
+    };
+    if (const Expr made = hidden(score->operands[addend], nothing_added)) return made;
   }
   return score;
 }
 
+// Whether a condition of places alone holds, or does not, for some key whatever the query: for its own one, the first
+// or the last.
+bool SeesSome(const Expr& condition, bool holds, const IndexVar& query, const IndexVar& key) {
+  const std::int64_t last = key.extent - 1;
+  for (const Expr& place : {query.extent <= key.extent ? Expr(query) : Expr(0), Expr(0), Expr(last)}) {
+    const Expr at =
+        Simplify(Substitute(condition, [&](const IndexVar& var) { return var.id == key.id ? place : Expr(); }));
+    if (IsConst(at) && (at->whole != 0) == holds) return true;
+  }
+  return false;
+}
+
 class Causal {
  public:
-  Causal(const IndexVar& query, const IndexVar& key) : query_(query), key_(key), own_(OwnPlaceOf(query, key)) {}
+  Causal(const IndexVar& query, const IndexVar& key, double least_score)
+      : query_(query), key_(key), own_(OwnPlaceOf(query, key)), least_score_(least_score) {}
 
   std::optional<Expr> Behind(const Expr& score) const {
     if (score->kind == Expr::Kind::kSelect) return BehindChoice(score);
@@ -146,7 +190,7 @@ class Causal {
   std::optional<Seen> SeenBy(const Expr& e) const {
     if (e->kind != Expr::Kind::kSelect) return std::nullopt;
     for (const std::size_t hidden : {2u, 1u}) {
-      if (!IsHidden(e->operands[hidden])) continue;
+      if (!IsHidden(e->operands[hidden], least_score_)) continue;
       Seen seen{.shown = e->operands[3 - hidden], .hidden = e->operands[hidden], .rest = {}};
       AddConditions(e->operands[0], hidden == 2, seen.rest);
       const auto erased =
@@ -181,6 +225,7 @@ class Causal {
 
   const IndexVar query_, key_;
   const Affine own_;
+  const double least_score_;
 };
 
 // --- Weights ---
@@ -274,9 +319,19 @@ std::optional<Expr> WeightBehindCausal(const Memory& memory, const Expr& score, 
   return BehindCondition(Simplify(WrittenOut(memory, score)), query, key) ? std::optional(score) : std::nullopt;
 }
 
-std::optional<Expr> BehindCausal(const Expr& score, const IndexVar& query, const IndexVar& key) {
-  auto behind = Causal(query, key).Behind(score);
-  return behind ? WithInfinity(*behind) : behind;
+double LeastScore(DType scores) { return scores == DType::kF16 ? -6.5e4 : -9.9e8; }
+
+std::optional<Expr> BehindCausal(const Expr& score, const IndexVar& query, const IndexVar& key, double least_score) {
+  const Causal causal(query, key, least_score);
+  auto behind = causal.Behind(score);
+  if (!behind) behind = causal.Behind(WithChoicesOfNumbers(score));
+  return behind ? WithInfinity(*behind, least_score, [](const Expr&, bool) { return true; }) : behind;
+}
+
+Expr WithHiddenKeys(const Expr& score, const IndexVar& query, const IndexVar& key, double least_score) {
+  const auto sees = [&](const Expr& condition, bool holds) { return SeesSome(condition, holds, query, key); };
+  const Expr choice = WithChoicesOfNumbers(score), hidden = WithInfinity(choice, least_score, sees);
+  return hidden.get() == choice.get() ? score : hidden;
 }
 
 }  // namespace hone::expert

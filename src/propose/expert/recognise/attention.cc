@@ -339,9 +339,13 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   }
   statement.target_shape = Extents(made);
   scaled = MadeOfPlaces(memory, scaled, m, n);
-  if (const auto behind = softmax.is_softmax ? BehindCausal(scaled, m, n) : WeightBehindCausal(memory, scaled, m, n)) {
+  const double least = LeastScore(memory.graph().buffers()[static_cast<std::size_t>(scores.buffer)].dtype);
+  if (const auto behind =
+          softmax.is_softmax ? BehindCausal(scaled, m, n, least) : WeightBehindCausal(memory, scaled, m, n)) {
     statement.attributes["causal"] = {1};
     scaled = *behind;
+  } else if (softmax.is_softmax) {
+    scaled = WithHiddenKeys(scaled, m, n, least);
   }
   if (softmax.safe) statement.attributes["safe"] = {1};
   if (!softmax.is_softmax) statement.attributes["softmax"] = {0};
