@@ -61,15 +61,40 @@ void Fuser::LayRowsOfProducts() {
       products.insert(*output);
       continue;
     }
-    const auto made = RowsOf(pieces_[i]);
-    if (!made || made->AreTiles()) continue;
-    std::vector<IndexVar> order = made->rows;
-    std::ranges::stable_sort(order, std::greater(), [&](const IndexVar& var) { return made->at.of(var); });
-    if (!Rows{made->buffer, order, {}, made->at}.AreOne()) continue;
-    order.insert(order.end(), made->columns.begin(), made->columns.end());
-    if (LayAs(i, order)) products.insert(i);
+    if (LayAsItsRows(i)) products.insert(i);
   }
   InlineViews(&products);  // what only turned their rows
+}
+
+// Also of rows that a map turned first, as it would have had too few side by side.
+bool Fuser::LayAsItsRows(std::size_t product) {
+  const auto lay = [&](Piece read) {
+    const auto made = RowsOf(read);
+    if (!made || made->AreTiles()) return false;
+    std::vector<IndexVar> order = made->rows;
+    std::ranges::stable_sort(order, std::greater(), [&](const IndexVar& var) { return made->at.of(var); });
+    if (!Rows{made->buffer, order, {}, made->at}.AreOne()) return false;
+    order.insert(order.end(), made->columns.begin(), made->columns.end());
+    std::swap(pieces_[product], read);
+    Learn(product);
+    if (LayAs(product, order)) return true;
+    std::swap(pieces_[product], read);
+    Learn(product);
+    return false;
+  };
+  if (lay(pieces_[product])) return true;
+  for (const int read : std::vector<int>(known_[product].reads)) {
+    const int maker = maker_[Id(read)];
+    if (maker < 0 || memory_.IsOutput(read) || !IsSimpleMap(Id(maker)) || !known_[Id(maker)].plain ||
+        pieces_[Id(maker)].value->kind != Expr::Kind::kLoad ||
+        HeldAs(read) != HeldAs(memory_.Root(pieces_[Id(maker)].value->buffer)))
+      continue;
+    auto through = Inlined(pieces_[Id(maker)], pieces_[product]);
+    if (!through || !lay(std::move(*through))) continue;
+    if (Readers(read).empty()) Kill(Id(maker));
+    return true;
+  }
+  return false;
 }
 
 // A product that an output only turns is made as that has it, in its place, and of what lies so, if a map lays that out

@@ -88,6 +88,10 @@ TEST(RowsTest, AProductIsMadeInTheOrderOfItsRowsAndReadInAnother) {
   EXPECT_EQ(CountOf(program, " = map("), 0U) << program;
   ExpectTheSame(graph);
   EXPECT_NE(WrittenText(Scores(128)).find("view x_view = x: [512, 32] strides [32, 1]"), std::string::npos);
+  // So many rows would rather be turned than be in tiles of four.
+  const std::string many = WrittenText(Scores(300));
+  EXPECT_NE(many.find("view x_view = x: [1200, 32] strides [32, 1]"), std::string::npos) << many;
+  EXPECT_EQ(CountOf(many, " = map("), 0U) << many;
 }
 
 }  // namespace

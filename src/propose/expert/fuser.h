@@ -145,6 +145,7 @@ class Fuser {
   bool MakeForOutput(std::size_t map, std::size_t output, const std::vector<IndexVar>& order, Fold fold);
   bool LayAs(std::size_t at, const std::vector<IndexVar>& order);
   void LayRowsOfProducts();
+  bool LayAsItsRows(std::size_t product);
   struct Rows;
   std::optional<Rows> RowsOf(const Piece& product) const;
   std::optional<std::size_t> MadeInOrderOfOutput(std::size_t product);
