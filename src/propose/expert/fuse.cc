@@ -44,7 +44,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
     const auto products = TakeIn(WithNumbersBehind);
     InlineViews(&products);  // which they read through what scaled those
   }
-  if (fusion.maps) LayRowsOfProducts();
+  if (fusion.maps && LayRowsOfProducts() && fusion.epilogues) FuseEpilogues();
   if (fusion.maps) InlineMaps();
   if (fusion.norms && fusion.attention) DivideWeights();
   if (fusion.norms) GroupRowFolds();

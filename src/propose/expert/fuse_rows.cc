@@ -53,17 +53,18 @@ std::optional<Fuser::Rows> Fuser::RowsOf(const Piece& product) const {
   return std::nullopt;
 }
 
-void Fuser::LayRowsOfProducts() {
+bool Fuser::LayRowsOfProducts() {
   std::set<std::size_t> products;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     if (!known_[i].alive || !IsProduct(pieces_[i]) || memory_.IsOutput(pieces_[i].buffer)) continue;
-    if (const auto output = MadeInOrderOfOutput(i)) {
-      products.insert(*output);
+    if (const auto turned = MadeInOrderOfReader(i)) {
+      products.insert(*turned);
       continue;
     }
     if (LayAsItsRows(i)) products.insert(i);
   }
   InlineViews(&products);  // what only turned their rows
+  return !products.empty();
 }
 
 // Also of rows that a map turned first, as it would have had too few side by side.
@@ -97,29 +98,70 @@ bool Fuser::LayAsItsRows(std::size_t product) {
   return false;
 }
 
-// A product that an output only turns is made as that has it, in its place, and of what lies so, if a map lays that out
-// for the product alone.
-std::optional<std::size_t> Fuser::MadeInOrderOfOutput(std::size_t product) {
-  const auto readers = Readers(pieces_[product].buffer);
-  if (readers.size() != 1 || !memory_.IsOutput(pieces_[readers[0]].buffer) || !IsSimpleMap(readers[0]))
+// A product that one map alone reads, and turns, is made as that has it, and of what lies so, if a map lays that out
+// for the product alone. An output that is nothing but that is the product then.
+std::optional<std::size_t> Fuser::MadeInOrderOfReader(std::size_t product) {
+  const int buffer = pieces_[product].buffer;
+  const auto readers = Readers(buffer);
+  if (readers.size() != 1 || !IsSimpleMap(readers[0]) || !known_[readers[0]].plain) return std::nullopt;
+  Piece& reader = pieces_[readers[0]];
+  std::optional<Affine> read;
+  for (const FlatLoad& load : memory_.Loads(reader.value)) {
+    if (load.buffer != buffer) continue;
+    if (read || !load.position) return std::nullopt;
+    read = load.position;
+  }
+  if (!read || !reader.also.empty() || *read == OwnPosition(reader.space) ||
+      ElementCount(Extents(reader.space)) != ElementCount(Extents(pieces_[product].space)))
     return std::nullopt;
-  const Piece& output = pieces_[readers[0]];
   const auto& buffers = memory_.graph().buffers();
-  if (output.value->kind != Expr::Kind::kLoad || !output.also.empty() ||
-      buffers[Id(output.buffer)].dtype != buffers[Id(pieces_[product].buffer)].dtype)
-    return std::nullopt;
-  const auto read = memory_.Position(*output.value);
-  if (!read || ElementCount(Extents(output.space)) != ElementCount(Extents(pieces_[product].space)))
-    return std::nullopt;
-  auto made = ReadAt(pieces_[product], *read, output.space);
+  const bool is_output = memory_.IsOutput(reader.buffer) && reader.value->kind == Expr::Kind::kLoad;
+  if (is_output && buffers[Id(reader.buffer)].dtype != buffers[Id(buffer)].dtype) return std::nullopt;
+  auto made = ReadAt(pieces_[product], *read, reader.space);
   const auto rows = made ? RowsOf(*made) : std::nullopt;
   if (!rows || (!rows->AreOne() && !LayFactorFor(*made, *rows) && !rows->AreTiles())) return std::nullopt;
-  made->buffer = output.buffer;
-  Kill(product);
-  pieces_[readers[0]] = std::move(*made);
+  if (is_output) {
+    made->buffer = reader.buffer;
+    Kill(product);
+    reader = std::move(*made);
+    Learn(readers[0]);
+    return readers[0];
+  }
+  const Expr own = ToExpr(OwnPosition(reader.space), reader.space);
+  reader.value = ReplaceLoads(reader.value, [&](const ExprNode& load) {
+    return memory_.Root(load.buffer) == buffer ? Load(buffer, {own}, load.type) : Expr();
+  });
+  pieces_[product] = std::move(*made);
+  Learn(product);
   Learn(readers[0]);
-  return readers[0];
+  return product;
 }
+
+namespace {
+
+// Whether a map does nothing but lay some batches of what it reads side by side in its rows, [.., heads.., M, E] as
+// [.., M, heads.., E], which attention does itself.
+bool LaysHeads(const Memory& memory, const Piece& map) {
+  const auto from = map.value->kind == Expr::Kind::kLoad ? memory.Position(*map.value) : std::nullopt;
+  if (!from) return false;
+  std::vector<std::int64_t> steps;
+  for (const IndexVar& var : map.space) steps.push_back(from->of(var));
+  std::vector<std::int64_t> sorted = steps;
+  std::ranges::sort(sorted, std::greater());
+  for (std::size_t heads = 0; heads < steps.size(); ++heads) {
+    for (std::size_t rows = heads; rows < steps.size(); ++rows) {
+      for (std::size_t end = rows; end < steps.size(); ++end) {
+        std::vector<std::int64_t> laid = sorted;
+        const auto at = [&](std::size_t place) { return laid.begin() + static_cast<std::ptrdiff_t>(place); };
+        std::rotate(at(heads), at(rows), at(end));
+        if (laid == steps) return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 // Has the map that makes the factor with a product's rows, for that alone, make it as the product goes through it.
 bool Fuser::LayFactorFor(Piece& product, const Rows& rows) {
@@ -144,7 +186,8 @@ bool Fuser::LayFactorFor(Piece& product, const Rows& rows) {
     }
   }
   auto laid = ReadAt(pieces_[Id(maker)], from, space);
-  if (!laid) return false;
+  // What attention lays out itself needs no map.
+  if (!laid || (LaysHeads(memory_, pieces_[Id(maker)]) && !LaysHeads(memory_, *laid))) return false;
   pieces_[Id(maker)] = std::move(*laid);
   Learn(Id(maker));
   product.fold->body = ReplaceLoads(product.fold->body, [&](const ExprNode& load) {

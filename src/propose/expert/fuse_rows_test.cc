@@ -80,6 +80,21 @@ TEST(RowsTest, AMapMakesRowsAsTheirProductsOutputHasThem) {
   ExpectTheSame(graph);
 }
 
+TEST(RowsTest, WhatIsAddedToATurnedProductIsAddedByIt) {
+  const std::string graph = Graph(20, Input("w", "[32, 32]"), "[4, 20, 32]",
+                                  R"({"op": "permute", "args": {"self": "%x", "dims": [1, 0, 2]}, "outputs": ["t"]},
+    {"op": "clone", "args": {"self": "%t"}, "outputs": ["c"]},
+    {"op": "view", "args": {"self": "%c", "size": [80, 32]}, "outputs": ["rows"]},
+    {"op": "mm", "args": {"self": "%rows", "mat2": "%w"}, "outputs": ["m"]},
+    {"op": "view", "args": {"self": "%m", "size": [20, 4, 32]}, "outputs": ["apart"]},
+    {"op": "permute", "args": {"self": "%apart", "dims": [1, 0, 2]}, "outputs": ["back"]},
+    {"op": "add.Tensor", "args": {"self": "%x", "other": "%back"}, "outputs": ["y"]})");
+  const std::string program = WrittenText(graph);
+  EXPECT_NE(program.find("= matmul(x_view, w) -> x_view + it"), std::string::npos) << program;
+  EXPECT_EQ(CountOf(program, " = map("), 0U) << program;
+  ExpectTheSame(graph);
+}
+
 TEST(RowsTest, AProductIsMadeInTheOrderOfItsRowsAndReadInAnother) {
   const std::string graph = Scores(20), program = WrittenText(graph);
   EXPECT_NE(program.find("view x_view = x: [80, 32] strides [32, 1]"), std::string::npos) << program;

@@ -144,11 +144,11 @@ class Fuser {
   void LayMapsAsProducts();
   bool MakeForOutput(std::size_t map, std::size_t output, const std::vector<IndexVar>& order, Fold fold);
   bool LayAs(std::size_t at, const std::vector<IndexVar>& order);
-  void LayRowsOfProducts();
+  bool LayRowsOfProducts();
   bool LayAsItsRows(std::size_t product);
   struct Rows;
   std::optional<Rows> RowsOf(const Piece& product) const;
-  std::optional<std::size_t> MadeInOrderOfOutput(std::size_t product);
+  std::optional<std::size_t> MadeInOrderOfReader(std::size_t product);
   bool LayFactorFor(Piece& product, const Rows& rows);
   void MakeProductsOnce();
   void RotateProducts();
