@@ -672,6 +672,32 @@ TEST_F(ImportTest, RecurrentLayersStayWhole) {
   }
 }
 
+// Places and shifts that no checkpoint changes: what they choose is seen in the graph.
+TEST_F(ImportTest, WholeNumbersInEvenStepsArePartOfTheGraph) {
+  NEEDS_TORCH();
+  const auto ops = [&](const std::string& init, const std::string& forward) {
+    const auto problem = Imported(Module(init, forward), Pythons()[0]);
+    if (!problem) return problem.error().message;
+    std::string text = Ops(*problem);
+    for (const auto& tensor : problem->tensors) {
+      if (tensor.role == Role::kParameter) text += " " + tensor.name;
+    }
+    return text;
+  };
+  const std::string steps = "aten.arange.start_step aten.view.default ";
+  EXPECT_EQ(ops("pass", "return x[:, [7, 5, 3, 1]]"), steps + "aten.index.Tensor");
+  EXPECT_EQ(ops("pass", "return x[:, [0, 4, 1, 5, 2, 6, 3, 7]]"),
+            "aten.arange.start_step aten.view.default aten.transpose.int aten.clone.default aten.view.default "
+            "aten.index.Tensor");
+  EXPECT_EQ(ops("pass", "return x[:, [0, 3, 1]]").find("arange"), std::string::npos);
+  EXPECT_EQ(ops("self.p = torch.arange(8)", "return x[:, self.p]"), steps + "aten.index.Tensor");
+  EXPECT_EQ(
+      ops("self.register_buffer('p', torch.arange(2, 18, 2).int().view(1, 8), persistent=False)", "return x * self.p"),
+      steps + "aten.mul.Tensor");
+  EXPECT_EQ(ops("self.register_buffer('p', torch.arange(8))", "return x[:, self.p]"), "aten.index.Tensor p")
+      << "a checkpoint may say otherwise";
+}
+
 TEST_F(ImportTest, StateThatIsNoBufferIsAParameter) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {

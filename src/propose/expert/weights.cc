@@ -115,7 +115,7 @@ class Widener {
         return element.value_or(Expr());
       });
       if (fits) {
-        Replace(side, Simplify(after));
+        Replace(side, Simplify(WithoutWraps(memory_, after)));
         return true;
       }
       if (!Split(side, buffer, map)) return false;

@@ -1,6 +1,8 @@
 // What is between two maps that become one is not in memory, and so not of the type that it would have there: where
 // that type would change it, the map that is left does so.
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "analysis/interval.h"
@@ -76,6 +78,19 @@ Expr WithLowBits(const Expr& e, int bits) {
   }
 }
 
+// Of what a mask leaves only the lowest bits of, those alone; nothing if it is that already.
+Expr WithMaskedBits(const Expr& e) {
+  if (!IsBinary(e, BinaryOp::kAnd) || e->type != ScalarType::kInt) return {};
+  for (const std::size_t mask : {0u, 1u}) {
+    const Expr& of = e->operands[1 - mask];
+    const auto number = ConstantNumber(e->operands[mask]);
+    if (!number || *number < 0 || *number >= std::exp2(32)) continue;
+    const Expr low = WithLowBits(of, std::bit_width(static_cast<std::uint64_t>(*number)));
+    if (!SameExpr(low, of)) return Apply(BinaryOp::kAnd, low, e->operands[mask]);
+  }
+  return {};
+}
+
 }  // namespace
 
 Expr AsKept(const Memory& memory, int buffer, const Expr& value, const Fold* it) {
@@ -95,6 +110,7 @@ Expr AsKept(const Memory& memory, int buffer, const Expr& value, const Fold* it)
 
 Expr WithoutWraps(const Memory& memory, const Expr& expr) {
   return Rewrite(expr, [&](const Expr& e) -> Expr {
+    if (const Expr masked = WithMaskedBits(e)) return masked;
     const Wrap wrap = WrapOf(e);
     if (!wrap.of) return {};
     const double count = std::exp2(wrap.bits), below = e->binary == BinaryOp::kSub ? count / 2 : 0;

@@ -43,6 +43,22 @@ TEST(WrappedTest, WholeNumbersOf32BitsWrapWhereTheyGoOnWiderAlone) {
   EXPECT_NE(narrow.find("map(x * 50000)"), std::string::npos) << "the lowest bits are the same: " << narrow;
 }
 
+TEST(WrappedTest, OfWhatAMaskLeavesOnlyTheLowestBitsAreMade) {
+  const auto masked = [](const std::string& mask) {
+    return testing::WrittenText(R"({"hone_problem": 1, "name": "masked", "tensors": [
+      {"name": "x", "shape": [64], "dtype": "i32", "role": "input", "generator": {"kind": "integer", "low": -9999, "high": 9999}},
+      {"name": "y", "shape": [64], "dtype": "i32", "role": "output"}], "graph": [
+      {"op": "aten._to_copy.default", "args": {"self": "%x", "dtype": "i8"}, "outputs": ["s"]},
+      {"op": "aten._to_copy.default", "args": {"self": "%s", "dtype": "i32"}, "outputs": ["t"]},
+      {"op": "aten.bitwise_and.Scalar", "args": {"self": "%t", "other": )" +
+                                mask + R"(}, "outputs": ["y"]}]})");
+  };
+  EXPECT_NE(masked("15").find("map(and(x, 15))"), std::string::npos) << masked("15");
+  EXPECT_NE(masked("255").find("map(and(x, 255))"), std::string::npos) << masked("255");
+  EXPECT_NE(masked("256").find("mod("), std::string::npos) << "its sign fills more bits: " << masked("256");
+  EXPECT_NE(masked("-2").find("mod("), std::string::npos) << masked("-2");
+}
+
 // y, f32[64], of x in f32 by a number, in f8 in between.
 std::string Rounded(const std::string& type, const std::string& op, const std::string& number) {
   return testing::WrittenText(R"({"hone_problem": 1, "name": "rounded", "tensors": [

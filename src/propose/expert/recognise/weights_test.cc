@@ -81,10 +81,12 @@ std::string Nibbles() {
 }
 
 // The four bits from each of these on of words, which `to` has one more dimension for.
-std::string Shifted(const std::string& words, const std::string& shifts, int dim, const std::string& to) {
+std::string Shifted(const std::string& words, const std::string& shifts, int dim, const std::string& to,
+                    const std::string& type = "i32") {
   return Op("unsqueeze.default", R"("dim": )" + std::to_string(dim) + R"(, "self": "%)" + words + "\"", to + "_u") +
          ", " + Op("__rshift__.Tensor", R"("other": "%)" + shifts + R"(", "self": "%)" + to + "_u\"", to + "_s") +
-         ", " + Op("bitwise_and.Scalar", R"("other": 15, "self": "%)" + to + "_s\"", to);
+         ", " + Op("_to_copy.default", R"("dtype": ")" + type + R"(", "self": "%)" + to + "_s\"", to + "_c") + ", " +
+         Op("bitwise_and.Scalar", R"("other": 15, "self": "%)" + to + "_c\"", to);
 }
 std::string View(const std::string& of, const std::string& size, const std::string& to) {
   return Op("view.default", R"("self": "%)" + of + R"(", "size": )" + size, to);
@@ -100,11 +102,11 @@ const std::string kScaled = View("numbers", "[4, 128, 256]", "groups") + ", " + 
 const std::string kTimesRows = Op("mm.default", R"("mat2": "%v", "self": "%x")", "y");
 
 // (w[k / 8, n] >> 4 * (k % 8) & 15, less z[k / 128, n / 8] >> 4 * (n % 8) & 15) * s[k / 128, n]
-std::string Gptq(const std::string& scales) {
+std::string Gptq(const std::string& scales, const std::string& type = "i32") {
   return Problem(
       Tensor("w", "[64, 256]", "i32") + ", " + Tensor("z", "[4, 32]", "i32") + ", " + Tensor("s", "[4, 256]", scales),
-      kShifts + View("shifts", "[1, 8, 1]", "deep") + ", " + Shifted("w", "deep", 1, "numbers") + ", " +
-          Shifted("z", "shifts", 2, "zeros") + ", " + kScaled +
+      kShifts + View("shifts", "[1, 8, 1]", "deep") + ", " + Shifted("w", "deep", 1, "numbers", type) + ", " +
+          Shifted("z", "shifts", 2, "zeros", type) + ", " + kScaled +
           Op("_to_copy.default", R"("dtype": "bf16", "self": "%e")", "f") + ", " + View("f", "[512, 256]", "v") + ", " +
           kTimesRows);
 }
@@ -214,6 +216,11 @@ TEST(WeightsTest, WordsOfGptqAreReadAsTheyLie) {
   for (const std::string scales : {"bf16", "f32"})
     ExpectWeights(Gptq(scales),
                   "nest [i < 16, j < 32, k < 8] (sum [l < 4, m < 16, n < 8] (x[i, l * 128 + (m * 8 + n)] * (re");
+}
+
+TEST(WeightsTest, WordsThatAreCutToBytesBeforeTheyAreMaskedAreReadAsTheyLie) {
+  ExpectWeights(Gptq("bf16", "i8"),
+                "nest [i < 16, j < 32, k < 8] (sum [l < 4, m < 16, n < 8] (x[i, l * 128 + (m * 8 + n)] * (re");
 }
 
 TEST(WeightsTest, WordsOfAwqAreReadAsTheyLie) {

@@ -23,7 +23,8 @@ class Archive:
         signature = self.program.graph_signature
         self.weights = dict(self.program.state_dict)
         # Buffers that are not saved with a module's state are kept apart from it.
-        self.weights.update({name: self.program.constants[name] for name in signature.buffers if name not in self.weights})
+        self.fixed = {name for name in signature.buffers if name not in self.weights}
+        self.weights.update({name: self.program.constants[name] for name in self.fixed})
         drawn = {id(t) for t in tree_flatten(self.inputs)[0]}
         drawn |= {id(self.weights[name]) for name in signature.parameters if name in self.weights}
         self.recorder = types.SimpleNamespace(of=lambda tensor: Origin(random=id(tensor) in drawn))

@@ -259,13 +259,61 @@ def export_old(built):
     return module, function.sources(weights, module), results_of_graph(module), set()
 
 
-def made_of_a_number(writer, value, tensor):
-    """Whether a constant is one number, as in x[x < 0] = 0: that is part of the graph, and no parameter."""
-    if tensor.dim() > 0 or isinstance(tensor, FakeTensor) or tensor.dtype not in DTYPES or tensor.is_complex():
+def part_of_graph(writer, value, tensor):
+    """Whether a constant is part of the graph, and no parameter: one number, as in x[x < 0] = 0, or whole ones in even steps, as
+    shifts and places are: what they choose is seen then."""
+    if isinstance(tensor, FakeTensor) or tensor.dtype not in DTYPES or tensor.is_complex():
         return False
-    writer.calls.append(("aten.full.default", {"size": [], "fill_value": writer.argument(tensor.item()), "dtype": DTYPES[tensor.dtype]},
-                         [value], None))
+    if tensor.dim() == 0:
+        writer.calls.append(("aten.full.default", {"size": [], "fill_value": writer.argument(tensor.item()), "dtype": DTYPES[tensor.dtype]},
+                             [value], None))
+        return True
+    steps = even_steps(tensor)
+    if steps is None:
+        return False
+
+    def call(op, made, **arguments):
+        writer.calls.append(("aten." + op, arguments, [made], None))
+        return made
+
+    start, step, turned = steps
+    count = tensor.numel()
+    made = call("arange.start_step", Value("steps", tensor), start=start, end=start + count * step, step=step, dtype=DTYPES[tensor.dtype])
+    if turned > 1:
+        made = call("view.default", Value("steps", tensor), self=made, size=[turned, count // turned])
+        made = call("transpose.int", Value("steps", tensor), self=made, dim0=0, dim1=1)
+        made = call("clone.default", Value("steps", tensor), self=made)
+    call("view.default", value, self=made, size=list(tensor.shape))
     return True
+
+
+def value_of(built, name):
+    """What a weight holds, if that is known: of a fake one, what it was made of."""
+    tensor = built.weights[name]
+    if not isinstance(tensor, FakeTensor):
+        return tensor
+    made = built.recorder.of(tensor).value
+    return None if made is None or made.numel() != tensor.numel() or not tensor.is_contiguous() else made.reshape(tensor.shape)
+
+
+def even_steps(tensor):
+    """(start, step, rows) of start, start + step, ..., written in so many rows and read down their columns; None of other numbers."""
+    if tensor.dtype not in (torch.int64, torch.int32) or tensor.numel() < 2:
+        return None
+    numbers = tensor.detach().cpu().flatten()
+    ordered, count = numbers.sort().values, numbers.numel()
+    start, step = ordered[0].item(), (ordered[1] - ordered[0]).item()
+    if step == 0 or count * step >= 2 ** 31 or abs(start) >= 2 ** 31:
+        return None
+    even = torch.arange(start, start + count * step, step, dtype=tensor.dtype)
+    if torch.equal(numbers, even):
+        return start, step, 1
+    if torch.equal(numbers, even.flip(0)):
+        return start + (count - 1) * step, -step, 1
+    for rows in range(2, count // 2 + 1):
+        if count % rows == 0 and torch.equal(numbers, even.view(rows, -1).t().flatten()):
+            return start, step, rows
+    return None
 
 
 def trace(built):
@@ -285,15 +333,17 @@ def trace(built):
                                     "forward begin with torch.view_as_complex" % what)
                 inputs[what] = value
             elif kind == "weight":
-                weights[what] = value
-            elif not made_of_a_number(writer, value, what):
+                known = value_of(built, what) if what in built.fixed and sources[node] not in written else None
+                if known is None or not part_of_graph(writer, value, known):
+                    weights[what] = value
+            elif not part_of_graph(writer, value, what):
                 constants.append((value, what))
             writer.cells[node] = Cell(value_or_pair(writer, value))
         elif node.op == "get_attr":
             tensor = getattr(module, node.target)
             node.meta.setdefault("val", tensor)
             value = Value("constant", tensor)
-            if not made_of_a_number(writer, value, tensor):
+            if not part_of_graph(writer, value, tensor):
                 constants.append((value, tensor))
             writer.cells[node] = Cell(value_or_pair(writer, value))
         elif node.op == "call_function":

@@ -71,6 +71,7 @@ def storage_of(tensor):
 
 
 SAMPLE = 1 << 14  # elements
+FEW = 1 << 16  # elements that are kept as they are, where nothing is drawn
 # Operators that a sample goes through: element by element, of one or of two tensors.
 OF_ONE = {"abs", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "square", "reciprocal", "sigmoid", "tanh", "relu", "softplus",
           "sin", "cos", "floor", "ceil", "round", "neg"}
@@ -250,12 +251,17 @@ class Recorder(TorchDispatchMode):
             return Origin("empty")
         if name.startswith("lift") and not isinstance(args[0], FakeTensor):
             return Origin(value=args[0])
+        if base == "arange" and made.numel() <= FEW:
+            numbers = [a for a in args if isinstance(a, (int, float))]
+            return Origin(value=real(lambda: torch.arange(*numbers, dtype=made.dtype)))
         source = origins[0] if origins else None
         if source is not None:
             if name in ("clone", "lift_fresh", "lift_fresh_copy", "contiguous", "repeat", "expand_copy"):
                 return source
             if name == "copy" and len(origins) > 1:
                 return origins[1]
+            if name == "_to_copy" and source.value is not None:
+                return Origin(value=real(lambda: source.value.to(made.dtype)))
             if name == "_to_copy":
                 to_float = made.dtype.is_floating_point
                 keeps = to_float or source.kind == "constant" and source.a == int(source.a) or source.kind == "integer"
