@@ -129,7 +129,9 @@ class Rounds {
     const bool several = static_cast<std::size_t>(now.count) >= kLeastSamples && turns.Cold().count >= kLeastCold;
     // Who claims to take seconds has taken them.
     const bool slow = now.median_us > kSlowCallUs && now.median_us <= series_[0].spent_us;
-    if (!several && !slow) return false;
+    // Nor is a machine waited for that is never quiet for long.
+    const bool waited = spent_us > settings_.budget_us + settings_.patience_us && turns.taken() >= kLeastSamples;
+    if (!several && !slow && !waited) return false;
     const bool undisturbed =
         std::all_of(series_.begin(), series_.end(), [](const Series& one) { return one.turns.CalmEnough(); });
     if (!undisturbed) return spent_us > settings_.budget_us + settings_.patience_us;

@@ -70,6 +70,12 @@ std::vector<bool> Turns::Calm() const {
   return calm;
 }
 
+std::size_t Turns::taken() const {
+  std::size_t calls = 0;
+  for (const One& one : turns_) calls += one.times.warm_us.size();
+  return calls;
+}
+
 int Turns::calm() const {
   const auto calm = Calm();
   return static_cast<int>(std::count(calm.begin(), calm.end(), true));
@@ -79,7 +85,8 @@ bool Turns::CalmEnough() const { return static_cast<std::size_t>(calm()) >= std:
 
 std::vector<double> Turns::Pooled(std::vector<double> Turn::* which) const {
   const auto calm = Calm();
-  const bool some = std::find(calm.begin(), calm.end(), true) != calm.end();
+  bool some = false;
+  for (std::size_t i = 0; i < turns_.size(); ++i) some |= calm[i] && !(turns_[i].times.*which).empty();
   std::vector<double> pool;
   for (std::size_t i = 0; i < turns_.size(); ++i) {
     const auto& one = turns_[i].times.*which;

@@ -21,12 +21,13 @@ class Turns {
   void DisturbSince(int round);  // the machine was not quiet in that round and all later ones
   bool empty() const { return turns_.empty(); }
 
-  // Of the turns that count, or of all where none does.
+  // Of the turns that count, or of all where none of those has any.
   Samples Warm() const { return Summarized(&Turn::warm_us); }
   Samples Cold() const { return Summarized(&Turn::cold_us); }
   Samples Dispatched() const { return Summarized(&Turn::dispatched_us); }
   std::vector<double> WarmSamples() const { return Pooled(&Turn::warm_us); }
 
+  std::size_t taken() const;  // warm calls, of all turns
   // How many turns count, and how many of those there are that were enough to tell.
   int calm() const;
   bool CalmEnough() const;

@@ -43,6 +43,17 @@ TEST(RoundsTest, RoundsInWhichTheMachineWorkedForOthersDoNotCount) {
   EXPECT_EQ(baseline.Warm().count, 4);
 }
 
+TEST(RoundsTest, WhatNoQuietRoundHasIsThatOfAll) {
+  Turns turns;
+  for (int round = 0; round < 5; ++round) turns.Add(round, {.warm_us = {10, 11}, .cold_us = {20}});
+  turns.DisturbSince(0);
+  turns.Add(5, {.warm_us = {10}, .cold_us = {}});
+  EXPECT_EQ(turns.calm(), 1);
+  EXPECT_EQ(turns.Warm().count, 1);
+  EXPECT_EQ(turns.Cold().count, 5) << "or cold calls would be wanted until the machine is quiet";
+  EXPECT_EQ(turns.taken(), 11u);
+}
+
 TEST(RoundsTest, WithoutQuietRoundsThereIsNoRatio) {
   Turns baseline = Of({20, 20, 20, 20}), candidate = Of({10, 10, 10, 10});
   for (Turns* turns : {&baseline, &candidate}) turns->DisturbSince(1);

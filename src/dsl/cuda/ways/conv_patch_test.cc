@@ -108,7 +108,7 @@ TEST_F(CudaPatchTest, TilesAreAsManyRowsAsFillThem) {
   EXPECT_EQ(cut(16), 8);
   EXPECT_EQ(cut(32), 4);
   EXPECT_EQ(cut(64), 2);
-  EXPECT_EQ(cut(130), 1);
+  EXPECT_EQ(cut(126), 1);
 }
 
 TEST_F(CudaPatchTest, WhatItCannotDoIsRefusedInALine) {
