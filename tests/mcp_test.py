@@ -290,7 +290,8 @@ class Mcp(unittest.TestCase):
         server = Server(self, self.folder, "2025-11-25")
         number = server.begin("tools/call", {"progressToken": 5}, name="optimize", arguments={"problem": "p.json", "budget": 1000, "time": 0, "headroom": 0})
         progress = []
-        while not any("[1/1000]" in note["params"]["message"] for note in progress):
+        # Lines that come close to each other are one: on a busy machine that of the first attempt may be left out.
+        while not any(re.search(r"\[[1-9][0-9]*/1000\]", note["params"]["message"]) for note in progress):
             progress.append(server.next())
         self.assertEqual([note["params"]["progress"] for note in progress], list(range(1, len(progress) + 1)))
         server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number, "reason": "enough"}})
