@@ -66,8 +66,9 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 // convolutions, by 1.3 to 23 times (docs/measured/cuda_convolutions.md). It is before them where a tile's rows or
 // stages are zeros more than numbers: 8 channels to 32 (4.18 ms, cuDNN's 2.81), rows of 3 places of 3 channels of f32
 // (2.07 ms, cuDNN's 1.85), 16 channels without an end (3.63 ms, cuDNN's 3.29); and where a result is small and has no
-// end (1.6 MB: 33.8 us, cuDNN's 28.7). Of halves rows of 3 places of 3 channels are tiles: cuDNN takes 37 us for 16
-// images of 224 x 224, and 16 for the copies before and behind; windows of 7 x 7 of 64 images take 87 (cuda_layers.md).
+// end (1.6 MB: 33.8 us, cuDNN's 28.7). Patches come before both where they fit (conv_patch.cc). Of halves rows of 3
+// places of 3 channels are tiles: cuDNN takes 37 us for 16 images of 224 x 224, and 16 for the copies before and
+// behind; windows of 7 x 7 of 64 images take 87 (cuda_layers.md).
 constexpr std::int64_t kSomeChannels = 16, kFewMade = 32, kSomeMade = 64, kSmallResult = 4 << 20;  // bytes
 std::optional<double> Cost(const Kernel& kernel) {
   Convolution shape(kernel);
