@@ -105,18 +105,17 @@ struct Patch {
     }
 #pragma unroll
     for (int i = 0; i < (kRegular ? 1 : kFroms); ++i) {
-      unsigned pixel = threadIdx.x / 32 * kWarpPixels + PixelOf(i) + lane / 4;
+      unsigned pixel = threadIdx.x / 32 * kWarpPixels + i * 8 + lane / 4;
       if (pixel >= kTilePixels) pixel = 0;  // nobody's
       from[i] = BeginOf(pixel) + S::kShift * kAcross;
     }
   }
-  static __device__ constexpr int PixelOf(int i) { return i * 8; }
   static __device__ constexpr int BeginOf(unsigned pixel) {
     return (pixel / S::kStrip * S::kStrideY * S::kWide + pixel % S::kStrip * S::kStrideX) * kAcross;
   }
   __device__ int From(int i) const {
     if constexpr (kRegular)
-      return from[0] + BeginOf(PixelOf(i));
+      return from[0] + BeginOf(i * 8);
     else
       return from[i];
   }
@@ -157,7 +156,7 @@ struct Patch {
   static constexpr int kOfLine = S::kWide / S::kLoad;
   static constexpr int kAllLines = S::kChannelsHeld / kNeighbours * S::kWindowZ * S::kLines;
   static constexpr int kLanes = kOfLine > 16 ? 32 : kOfLine > 8 ? 16 : kOfLine > 4 ? 8 : 4;  // of threads, to a line
-  // each(place, line of all, number in it): those of this thread
+  // each(line of all, number in it): those of this thread
   template <class Each>
   static __device__ void ForOwn(const Each& each) {
     for (unsigned line = threadIdx.x / kLanes; line < kAllLines; line += S::kThreads / kLanes) {

@@ -74,7 +74,7 @@ struct Cut {
   std::int64_t lines = 1, wide = 1, plane = 1;  // of the patch; elements of a channel, of f32
   std::int64_t load = 1, shift = 0;  // neighbours that are read as one; columns before the first that is needed
   std::int64_t part = 8, parts = 1;  // outputs that a block makes; grids of blocks
-  std::int64_t row_tiles = 1, column_tiles = 1, staged_tiles = 1, warps = 1;
+  std::int64_t row_tiles = 1, column_tiles = 1, staged_tiles = 1, warp_pixels = 1, warps = 1;
   std::int64_t steps = 1, pack = 1;
   std::int64_t places_at = 0, patch_at = 0, ahead_at = 0, shared = 0;  // bytes
 
@@ -108,7 +108,7 @@ Cut::Cut(const Kernel& kernel, std::int64_t rows_wanted, std::int64_t pixels_wan
   held = floats ? conv.channels : RoundUp(conv.channels, 2);
   MakeTiles(kernel, conv);
   const bool last = MakesChannelsLast(kernel);
-  const std::int64_t warp_pixels = last ? 16 * row_tiles : 8 * column_tiles;
+  warp_pixels = last ? 16 * row_tiles : 8 * column_tiles;
   warps = std::max<std::int64_t>(1, pixels_wanted / warp_pixels);
   rows = std::min(rows_wanted, y.out);
   const std::int64_t across = std::max<std::int64_t>(1, warps * warp_pixels / rows);
@@ -373,22 +373,17 @@ std::optional<std::string> CheckLayout(const Kernel&, const Setting& value) {
   return CheckWord(value, {kChannelsFirst, kChannelsLast});
 }
 
-// Which of them fit beside each other.
-bool Fits(const Kernel& kernel, std::int64_t rows, std::int64_t pixels) {
-  return Cut(kernel, rows, pixels).shared <= MostShared(kernel);
-}
+bool Fits(const Kernel& kernel, const Cut& cut) { return cut.shared <= MostShared(kernel); }
 // How long all tiles take, in products of a term with a pixel and an output: those products and the passage of sums
 // through shared memory, also of pixels that are none; what a patch takes on its way; where runs of the result begin
 // and end; fewer sectors written in part where lines of it are whole ones; and the threads' meetings. Fitted to 117
 // timings of 17 convolutions (docs/measured/cuda_convolutions.md): what it finds best took 1.4 % longer than the best.
-double TilesTake(const Kernel& kernel, std::int64_t rows, std::int64_t pixels) {
+double TilesTake(const Kernel& kernel, const Cut& cut) {
   constexpr double kOfElement = 36, kOfRun = 800, kOfEvenRun = 200, kOfWarp = 1700;
   const Convolution conv(kernel);
-  const Cut cut(kernel, rows, pixels);
-  const bool last = MakesChannelsLast(kernel);
-  const std::int64_t made = cut.warps * (last ? 16 * cut.row_tiles : 8 * cut.column_tiles);
+  const std::int64_t made = cut.warps * cut.warp_pixels;
   const std::int64_t elements = cut.held * conv.dims[kZ].window * cut.lines * cut.wide;
-  const std::int64_t runs = last || cut.strip == conv.dims[kX].out ? 1 : cut.rows;
+  const std::int64_t runs = MakesChannelsLast(kernel) || cut.strip == conv.dims[kX].out ? 1 : cut.rows;
   const bool even = conv.dims[kX].out * static_cast<std::int64_t>(Bytes(kernel.target_type)) % kSector == 0;
   const double of_run = even ? kOfEvenRun : kOfRun;
   const std::int64_t tiles = CeilDiv(conv.dims[kY].out, cut.rows) * CeilDiv(conv.dims[kX].out, cut.strip);
@@ -401,8 +396,8 @@ constexpr std::int64_t kPixels[] = {64, 128, 256}, kRows[] = {1, 2, 4, 8, 16};
 std::vector<std::pair<double, std::int64_t>> RowsByTime(const Kernel& kernel, std::int64_t pixels) {
   std::vector<std::pair<double, std::int64_t>> rows;
   for (const std::int64_t r : kRows) {
-    if (r < 2 * Convolution(kernel).dims[kY].out && Fits(kernel, r, pixels))
-      rows.emplace_back(TilesTake(kernel, r, pixels), r);
+    const Cut cut(kernel, r, pixels);
+    if (r < 2 * Convolution(kernel).dims[kY].out && Fits(kernel, cut)) rows.emplace_back(TilesTake(kernel, cut), r);
   }
   std::ranges::stable_sort(rows, std::less(), &std::pair<double, std::int64_t>::first);
   return rows;
@@ -444,7 +439,8 @@ std::optional<double> Cost(const Kernel& kernel) {
 
 std::optional<std::string> CheckPixels(const Kernel& kernel, const Setting& value) {
   const auto* pixels = std::get_if<std::int64_t>(&value.value);
-  if (pixels == nullptr || (*pixels != 64 && *pixels != 128 && *pixels != 256)) return "it is 64, 128 or 256; try 128";
+  if (pixels == nullptr || std::ranges::find(kPixels, *pixels) == std::end(kPixels))
+    return "it is 64, 128 or 256; try 128";
   if (RowsByTime(kernel, *pixels).empty()) return "tiles of them and the weights do not fit shared memory; try 64";
   return std::nullopt;
 }
@@ -455,7 +451,7 @@ std::vector<Setting> RowsValues(const Kernel& kernel) {
 }
 std::optional<std::string> CheckRows(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckRange(value, 1, 16)) return why;
-  if (!Fits(kernel, std::get<std::int64_t>(value.value), IntSetting(kernel, "pixels")))
+  if (!Fits(kernel, Cut(kernel, std::get<std::int64_t>(value.value), IntSetting(kernel, "pixels"))))
     return "the patch under them and the weights do not fit shared memory; try 1";
   return std::nullopt;
 }
