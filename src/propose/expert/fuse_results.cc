@@ -215,8 +215,7 @@ std::optional<Piece> Fuser::AsOneMap(Piece first, Piece second) const {
     fits &= TreeSize(expr) <= kLongestExpression;
   });
   if (!fits) return std::nullopt;
-  const std::vector<FlatLoad> of_first = LoadsOfPiece(memory_, first), of_second = LoadsOfPiece(memory_, second);
-  if (!SharesReads(of_first, of_second, first.space)) return std::nullopt;
+  if (!ReadByBoth(ReadsOf(first), ReadsOf(second)).much) return std::nullopt;
   std::vector<Piece> further = std::move(second.also);
   second.also.clear();
   first.also.push_back(std::move(second));
@@ -228,63 +227,53 @@ std::optional<Piece> Fuser::AsOneMap(Piece first, Piece second) const {
   return first;
 }
 
-// What it reads, by what the index of dimension d is multiplied with.
-const std::vector<Fuser::Read>& Fuser::ReadsOf(std::size_t map) {
-  auto& known = known_[map].each_read;
-  if (known) return *known;
-  known.emplace();
-  const Piece& piece = pieces_[map];
+// Sorted by their keys, in which places are what the index of each dimension is multiplied with.
+std::vector<Fuser::Read> Fuser::ReadsOf(const Piece& piece) const {
+  std::vector<Read> reads;
   for (const FlatLoad& load : LoadsOfPiece(memory_, piece)) {
-    Read read{.bytes = BytesOf(load, piece.space)};
+    Read& read = reads.emplace_back(Read{.bytes = static_cast<std::int64_t>(Bytes(HeldAs(load.buffer)))});
     const auto add = [&](std::int64_t number) {
       read.key = (read.key ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15;
       read.key ^= read.key >> 32;
     };
     add(load.buffer);
-    add(load.position->constant);
-    for (const IndexVar& var : piece.space) add(load.position->of(var));
-    known->push_back(read);
+    if (load.position) add(load.position->constant);
+    for (const IndexVar& var : piece.space) {
+      if (load.position) add(load.position->of(var));
+      if (!load.position || load.position->of(var) != 0) read.bytes *= var.extent;
+    }
   }
-  std::ranges::sort(*known, std::less(), &Read::key);
-  return *known;
+  std::ranges::sort(reads, std::less(), &Read::key);
+  return reads;
+}
+
+Fuser::InCommon Fuser::ReadByBoth(const std::vector<Read>& a, const std::vector<Read>& b) {
+  InCommon common;
+  std::int64_t of_a = 0, of_b = 0, shared = 0;
+  for (const Read& read : a) of_a += read.bytes;
+  auto other = a.begin();
+  for (const Read& read : b) {
+    of_b += read.bytes;
+    while (other != a.end() && other->key < read.key) ++other;
+    if (other == a.end() || other->key != read.key) continue;
+    shared += read.bytes;
+    ++common.reads;
+  }
+  common.much = 2 * shared >= std::min(of_a, of_b);
+  return common;
 }
 
 // Whether two plain maps may be worth one kernel. Of a recurrence that is written out each step reads what all others
 // do, a little of it: that is seen sooner than one is made of the two.
 bool Fuser::MayShareReads(std::size_t a, std::size_t b) {
   if (Extents(pieces_[a].space) != Extents(pieces_[b].space) || Reads(a, b) || Reads(b, a)) return true;
-  const std::vector<Read>&of_a = ReadsOf(a), &of_b = ReadsOf(b);
-  std::int64_t bytes_a = 0, bytes_b = 0, shared = 0;
-  std::size_t tensors = MadeBy(pieces_[a]).size() + MadeBy(pieces_[b]).size() + of_a.size() + of_b.size();
-  for (const Read& read : of_a) bytes_a += read.bytes;
-  auto other = of_a.begin();
-  for (const Read& read : of_b) {
-    bytes_b += read.bytes;
-    while (other != of_a.end() && other->key < read.key) ++other;
-    if (other == of_a.end() || other->key != read.key) continue;
-    shared += read.bytes;
-    --tensors;
+  for (const std::size_t map : {a, b}) {
+    if (!known_[map].each_read) known_[map].each_read = ReadsOf(pieces_[map]);
   }
-  return tensors <= kMostTensors && 2 * shared >= std::min(bytes_a, bytes_b);
-}
-
-std::int64_t Fuser::BytesOf(const FlatLoad& load, const std::vector<IndexVar>& space) const {
-  auto count = static_cast<std::int64_t>(Bytes(HeldAs(load.buffer)));
-  for (const IndexVar& var : space) count *= load.position && load.position->of(var) == 0 ? 1 : var.extent;
-  return count;
-}
-
-// Whether half of the bytes that one of them reads, or more, are read by the other at the same places.
-bool Fuser::SharesReads(const std::vector<FlatLoad>& a, const std::vector<FlatLoad>& b,
-                        const std::vector<IndexVar>& space) const {
-  const auto bytes = [&](const FlatLoad& load) { return BytesOf(load, space); };
-  std::int64_t of_a = 0, of_b = 0, shared = 0;
-  for (const FlatLoad& load : a) {
-    of_a += bytes(load);
-    shared += Holds(b, load) ? bytes(load) : 0;
-  }
-  for (const FlatLoad& load : b) of_b += bytes(load);
-  return 2 * shared >= std::min(of_a, of_b);
+  const std::vector<Read>&of_a = *known_[a].each_read, &of_b = *known_[b].each_read;
+  const InCommon common = ReadByBoth(of_a, of_b);
+  const std::size_t made = MadeBy(pieces_[a]).size() + MadeBy(pieces_[b]).size();
+  return common.much && of_a.size() + of_b.size() - common.reads + made <= kMostTensors;
 }
 
 }  // namespace hone::expert

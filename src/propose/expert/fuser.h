@@ -113,11 +113,14 @@ class Fuser {
   bool Reads(std::size_t piece, std::size_t other) const;
   bool NeedsManyTensors(std::size_t a, std::size_t b) const;
   std::optional<Piece> AsOneMap(Piece first, Piece second) const;
-  const std::vector<Read>& ReadsOf(std::size_t map);
-  std::int64_t BytesOf(const FlatLoad& load, const std::vector<IndexVar>& space) const;
+  std::vector<Read> ReadsOf(const Piece& map) const;
+  // What two read at the same places: how many of their reads, and whether that is half of the bytes of one, or more.
+  struct InCommon {
+    std::size_t reads = 0;
+    bool much = false;
+  };
+  static InCommon ReadByBoth(const std::vector<Read>& a, const std::vector<Read>& b);
   bool MayShareReads(std::size_t a, std::size_t b);
-  bool SharesReads(const std::vector<FlatLoad>& a, const std::vector<FlatLoad>& b,
-                   const std::vector<IndexVar>& space) const;
   static std::vector<int> MadeBy(const Piece& piece);
   void Become(Piece both, std::size_t a, std::size_t b, std::size_t place);
   std::optional<Piece> AsReadBy(const Piece& norm, const Piece& map) const;
