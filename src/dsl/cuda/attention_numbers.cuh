@@ -15,10 +15,14 @@ struct SummedScores {
   __device__ __forceinline__ static float Hidden() { return 0; }
 };
 
-// What scores of a row are scaled by, whose largest is `top`: where numbers hide all keys, the least of their type, that
-// times `scale` would be none. Of scores so low those that differ at all differ by more than powers of two have.
+// What scores of a row are scaled by, whose largest is `top`. Where numbers hide all keys, the least of their type, that
+// times `scale` would be none; and scores in the millions are multiplied by a power of two alone: what rounding takes
+// from the largest would be many powers of two, and all weights infinite or none. Of such scores those that differ at
+// all differ by so much that a little more or less of it is no matter.
 __device__ __forceinline__ float RowScale(float top, float scale) {
-  return top * scale < -3.4028235e38f && top >= -3.4028235e38f ? 0.5f : scale;
+  const float largest = fabsf(top * scale);
+  if (largest < 16777216.0f || fabsf(top) > 3.4028235e38f) return scale;
+  return largest > 3.4028235e38f ? 0.5f : __int_as_float(__float_as_int(scale) & 0xff800000);
 }
 // The largest score in units of log2; -inf alone is what no key has.
 __device__ __forceinline__ float InLog2(float top, float scale) {

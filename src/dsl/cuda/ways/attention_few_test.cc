@@ -57,6 +57,9 @@ constexpr std::string_view kPrograms[] = {
     "input q: TYPE[9, 4, 64]\ninput k: TYPE[9, 300, 64]\ninput v: TYPE[9, 300, 64]\ninput l: i32[9, 1, 1]\n"
     "output y: f32[9, 4, 64]\n"
     "y = attention(q, k, v) with {SPLIT} let score = it * 0.125 + select(key() > (l - 3) * 20, -3.4e38, 0)",
+    // Scores of which only the largest has a weight, whatever rounding takes from it.
+    "input q: TYPE[2, 4, 1, 64]\ninput k: TYPE[2, 4, 500, 64]\ninput v: TYPE[2, 4, 500, 64]\n"
+    "output y: TYPE[2, 4, 1, 64]\ny = attention(q, k, v) with {SPLIT} let score = it * 1e20",
     // Scores that are weights themselves, over their sum and not.
     "input q: TYPE[9, 4, 64]\ninput k: TYPE[9, 300, 64]\ninput v: TYPE[9, 300, 64]\ninput l: i32[9, 1, 1]\n"
     "output y: f32[9, 4, 64]\n"

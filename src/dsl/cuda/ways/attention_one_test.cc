@@ -17,6 +17,9 @@ using dsl::KernelProgram;
 // places; an end with operands or the logarithm of the sum, heads beside each other; every width; keys beyond lengths,
 // of which some leave nothing.
 constexpr std::string_view kPrograms[] = {
+    // Scores of which only the largest has a weight, whatever rounding takes from it.
+    "input q: TYPE[2, 4, 1, 64]\ninput k: TYPE[2, 4, 1500, 64]\ninput v: TYPE[2, 4, 1500, 64]\n"
+    "output y: TYPE[2, 4, 1, 64]\ny = attention(q, k, v) with {SPLIT} let score = it * 1e20",
     "input q: TYPE[2, 4, 1, 128]\ninput k: TYPE[2, 4, 1500, 128]\ninput v: TYPE[2, 4, 1500, 128]\n"
     "output y: TYPE[2, 4, 1, 128]\ny = attention(q, k, v) with {SPLIT} let score = it * 0.088",
     "input q: TYPE[2, 3, 2, 64]\ninput k: TYPE[2, 3, 1000, 64]\ninput v: TYPE[2, 3, 1000, 64]\n"
