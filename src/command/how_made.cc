@@ -7,6 +7,7 @@
 
 #include "command/run_material.h"
 #include "command/store_words.h"
+#include "target/cuda/device_calibration.h"
 #include "target/device_model.h"
 
 namespace hone {
@@ -33,6 +34,9 @@ std::map<std::string, std::string> HowMade(const VerbCall& call, std::string_vie
   for (const std::string& word : unnamed) command += " " + ShellWord(word);
   made["command"] = command;
   made["machine"] = DescribeMachine().processor;
+  if (const auto target = made.find("target"); target != made.end() && target->second == "cuda") {
+    if (const auto device = cuda::DescribeDevice()) made["device"] = device->processor;
+  }
   made["made by"] = MadeBy();
   return made;
 }

@@ -14,7 +14,8 @@ namespace hone {
 // The words by which the option was given; none: it was not.
 std::vector<std::string> GivenWords(const VerbCall& call, const Option& option);
 
-// The command as it was given, its numbers with what they are where they were not given, this machine, and hone.
+// The command as it was given, its numbers with what they are where they were not given, this machine, the CUDA
+// device where that is meant and here, and hone.
 // `unnamed`: what the call has beside options. Word to word, for people.
 std::map<std::string, std::string> HowMade(const VerbCall& call, std::string_view verb, std::span<const Option> options,
                                            const std::vector<std::string>& unnamed = {});

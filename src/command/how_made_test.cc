@@ -19,6 +19,7 @@ TEST(HowMadeTest, IsTheCommandWithItsWordsQuotedAndWhatWasNotGivenToo) {
   EXPECT_EQ(made.at("budget"), "40");
   EXPECT_EQ(made.at("suite"), "/");
   EXPECT_FALSE(made.at("machine").empty());
+  EXPECT_FALSE(made.contains("device"));  // over tables no device is meant
   EXPECT_TRUE(made.at("made by").starts_with("hone "));
 }
 

@@ -37,11 +37,15 @@ Result<SpaceTable> KeptTable(const std::string& path, const TableHead& head) {
   if (path.empty() || !std::filesystem::exists(path)) return SpaceTable{.head = head};
   SpaceTable table = HONE_TRY(ReadTable(HONE_TRY(ReadFile(path)), path, Rounds::kOptional));
   const TableHead& was = table.head;
-  if (was.problem != head.problem || was.target != head.target || was.machine != head.machine)
+  if (was.problem != head.problem || was.target != head.target)
     return Fail(ErrorKind::kUsage,
-                fmt::format("{} is of {} on {}, another machine or problem than {} here; name another "
+                fmt::format("{} is of {} for {}, not of {} for {}; name another folder with --measured", path,
+                            was.problem, was.target, head.problem, head.target));
+  if (was.machine != head.machine)
+    return Fail(ErrorKind::kUsage,
+                fmt::format("{} was measured on another machine than this one, with {}; name another "
                             "folder with --measured",
-                            path, was.problem, was.processor, head.problem));
+                            path, was.processor));
   return table;
 }
 

@@ -400,7 +400,7 @@ HONE_ROW(Verb){
         "best_us, arm, seed, stop, attempts[]: candidate, us (0 = refused), best_us, seconds (since the search "
         "began),\n"
         "change (of the attempt before), rule, promised, brought; made: command, suite, seeds, budget, target, "
-        "machine, made by",
+        "machine, device (of cuda), made by",
     .run = RunIt};
 
 }  // namespace hone::verb_compare

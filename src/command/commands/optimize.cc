@@ -433,7 +433,7 @@ HONE_ROW(Verb){
         "seconds, solved, faster, best_us, bound_us, speedups, honest, allclose, kernels (statements by family), "
         "flags[], failure, no_ratio (why one is not known), kind; unwritten (why there is no --csv); made: command, "
         "suite, seed, budget, "
-        "helping, target, machine, made by",
+        "helping, target, machine, device (of cuda), made by",
     .no =
         "nothing was accepted, nothing was shown to be faster than the baseline and than --start, or there was no time "
         "to confirm it; "

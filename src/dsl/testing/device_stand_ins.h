@@ -86,6 +86,7 @@ static float2 make_float2(float x, float y) { return {x, y}; }
 using std::max;
 using std::min;
 static float __int_as_float(int x) { return std::bit_cast<float>(x); }
+static int __float_as_int(float x) { return std::bit_cast<int>(x); }
 static float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
 static float __fdividef(float x, float y) { return x / y; }
 struct __half {

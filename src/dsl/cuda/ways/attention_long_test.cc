@@ -20,7 +20,7 @@ using dsl::KernelProgram;
 // with the logarithm of the sum; widths that fill no box.
 constexpr std::string_view kPrograms[] = {
     // Scores of which only the largest has a weight, whatever rounding takes from it.
-    "input q: TYPE[2, 16, 576]\ninput c: TYPE[2, 200, 576]\noutput y: TYPE[2, 16, 512]\n"
+    "input q: TYPE[2, 128, 576]\ninput c: TYPE[2, 200, 576]\noutput y: TYPE[2, 128, 512]\n"
     "view v = c: [2, 200, 512] strides [115200, 576, 1]\ny = attention(q, c, v) with {SPLIT} let score = it * 1e20",
     "input q: TYPE[2, 128, 512]\ninput r: TYPE[2, 128, 64]\ninput c: TYPE[2, 300, 512]\ninput p: TYPE[2, 300, 64]\n"
     "output y: TYPE[2, 128, 512]\ny = attention(q, c, c, r, p) with {SPLIT} let score = it * 0.0625",
