@@ -124,21 +124,27 @@ int CompilersOf(const Lanes& lanes) {
   return std::max(1, (cores - 2) / lanes.at_once);
 }
 
-// How busy devices were in this session.
-struct DeviceUse {
+// How busy devices were in this session, and we.
+struct SuiteUse {
   std::size_t devices = 0;
-  double wall_s = 0, held_s = 0, evaluating_s = 0;  // of all of them together
+  double wall_s = 0;  // of all of them together
+  ChildUse children;  // likewise
 };
 
-std::string DeviceText(const DeviceUse& use) {
-  if (use.wall_s <= 0) return "";
-  return fmt::format("device   held for {:.0f} of {:.0f} s ({:.0f} %){}, of these {:.0f} s in evaluations\n",
-                     use.held_s, use.wall_s, 100 * use.held_s / use.wall_s,
-                     use.devices > 1 ? fmt::format(" of {} devices", use.devices) : "", use.evaluating_s);
+std::string UseText(const SuiteUse& use) {
+  std::string text;
+  if (use.wall_s > 0)
+    text = fmt::format("device   held for {:.0f} of {:.0f} s ({:.0f} %){}, of these {:.0f} s in evaluations\n",
+                       use.children.held_s, use.wall_s, 100 * use.children.held_s / use.wall_s,
+                       use.devices > 1 ? fmt::format(" of {} devices", use.devices) : "", use.children.evaluating_s);
+  if (use.children.search_s > 0)
+    text += fmt::format("hone     {:.1f} of {:.0f} s of searching were its own ({:.2f} %)\n", use.children.own_s,
+                        use.children.search_s, 100 * use.children.own_s / use.children.search_s);
+  return text;
 }
 
-std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outcome, double limit_s,
-                    const DeviceUse& use, const std::string& store) {
+std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outcome, double limit_s, const SuiteUse& use,
+                    const std::string& store) {
   const auto count = [&](auto&& is) { return std::count_if(rows.begin(), rows.end(), is); };
   std::string text = fmt::format("\n{} problems: {} solved, {} confirmed to be faster than their baseline\n",
                                  rows.size(), count([](const SuiteRow& row) { return row.solved(); }),
@@ -151,7 +157,7 @@ std::string Summary(const std::vector<SuiteRow>& rows, const SuiteOutcome& outco
   }
   text += fmt::format("time     {:.0f} s{}; stopped: {}\n", outcome.seconds,
                       limit_s > 0 ? fmt::format(" of {:.0f}", limit_s) : "", outcome.stop);
-  text += DeviceText(use);
+  text += UseText(use);
   if (!outcome.complete) text += "next     the same command goes on; --time S is for all of its sessions\n";
   const auto best = std::ranges::find_if(rows, [](const SuiteRow& row) { return !row.run.empty(); });
   if (best != rows.end())
@@ -223,7 +229,7 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   const auto at_work = KeepSuite(serve.store, kept);
   if (!at_work) call.Note(fmt::format("hone serve will not show this suite: {}", at_work.error().message));
 
-  DeviceUse use;
+  SuiteUse use;
   if (cuda) use.devices = lanes.names.size() / static_cast<std::size_t>(lanes.at_once);
   const auto begun = std::chrono::steady_clock::now();
   Mutex saying;  // helpings at once
@@ -244,10 +250,12 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
       if (lanes.names.size() > 1 || !call.listener().live()) return note(text);
       call.Progress(text);
     };
-    mine.measured = [&](double held_s, double evaluating_s) {
+    mine.measured = [&](const ChildUse& child) {
       const MutexLock lock(saying);
-      use.held_s += held_s;
-      use.evaluating_s += evaluating_s;
+      use.children.held_s += child.held_s;
+      use.children.evaluating_s += child.evaluating_s;
+      use.children.search_s += child.search_s;
+      use.children.own_s += child.own_s;
     };
     Result<Helping> helping = ServeByChild(mine, problem, portion);
     if (helping && !helping->failure.empty()) note(fmt::format("{}: {}", prefix, helping->failure));
@@ -266,9 +274,13 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   document["store"] = serve.store;
   document["ledger"] = ledger_path;
   document["seconds"] = outcome.seconds;
+  document["search_s"] = use.children.search_s;
+  document["own_s"] = use.children.own_s;
   if (cuda) {
-    document["device"] = {
-        {"devices", use.devices}, {"wall_s", use.wall_s}, {"held_s", use.held_s}, {"evaluating_s", use.evaluating_s}};
+    document["device"] = {{"devices", use.devices},
+                          {"wall_s", use.wall_s},
+                          {"held_s", use.children.held_s},
+                          {"evaluating_s", use.children.evaluating_s}};
   }
   document["signature"] = outcome.signature;
   const bool all = std::ranges::all_of(rows, [](const SuiteRow& row) { return row.faster; });

@@ -177,6 +177,15 @@ Result<Heard> Listen(std::vector<std::string> argv, double wall_s, const SuiteSe
   return heard;
 }
 
+ChildUse UseOf(const Json& document) {
+  ChildUse use{.search_s = document.value("search_s", 0.0), .own_s = document.value("own_s", 0.0)};
+  if (document.contains("device") && document["device"].is_object()) {
+    use.held_s = document["device"].value("held_s", 0.0);
+    use.evaluating_s = document["device"].value("evaluating_s", 0.0);
+  }
+  return use;
+}
+
 // Why there is nothing to be read in what it heard.
 std::string WhyNot(const Heard& heard, const Json& document) {
   if (document.is_object() && document.contains("error") && document["error"].is_object())
@@ -351,8 +360,7 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   // Ended by somebody else than us.
   if (heard.exit.code == 130) return failed("it was interrupted: run the suite again with --retry");
 
-  if (how.measured && document.contains("device") && document["device"].is_object())
-    how.measured(document["device"].value("held_s", 0.0), document["device"].value("evaluating_s", 0.0));
+  if (how.measured) how.measured(UseOf(document));
   helping.won = document.value("faster", false);
   if (document.contains("run") && document["run"].is_string()) helping.run = document["run"];
   if (document.contains("bound_us") && document["bound_us"].is_number()) helping.bound_us = document["bound_us"];

@@ -15,6 +15,12 @@
 
 namespace hone {
 
+// Seconds of a child: that it had its device, and evaluated then; that it searched, and of these what neither
+// evaluations nor proposers took.
+struct ChildUse {
+  double held_s = 0, evaluating_s = 0, search_s = 0, own_s = 0;
+};
+
 struct SuiteServe {
   std::string program;                 // ours
   std::string store;                   // where runs are kept
@@ -30,8 +36,8 @@ struct SuiteServe {
   std::string jobs;
   // Of its progress, from one thread at a time.
   std::function<void(std::string_view line)> progress;
-  // How long a child had its device, and was evaluating then; called before ServeByChild returns, where it is known.
-  std::function<void(double held_s, double evaluating_s)> measured;
+  // Called before ServeByChild returns, where it is known.
+  std::function<void(const ChildUse&)> measured;
 };
 
 // On portion.device, where it names one; its lane is the caller's affair. The calling thread is bound to the processors

@@ -24,7 +24,7 @@ class SuiteServeTest : public ::testing::Test {
     chmod(program.c_str(), 0755);
     how_.program = program;
     how_.store = folder_.path() + "/runs.sqlite";
-    how_.measured = [this](double held_s, double evaluating_s) { held_s_ = held_s, evaluating_s_ = evaluating_s; };
+    how_.measured = [this](const ChildUse& use) { use_ = use; };
     return ServeByChild(
         how_, {.key = "p", .name = "p", .group = "g", .path = folder_.path() + "/p.json"},
         {.number = 1, .attempts = 8, .seconds = seconds, .more_follow = more_follow_, .device = "GPU-1"});
@@ -34,13 +34,14 @@ class SuiteServeTest : public ::testing::Test {
   const TempDirectory folder_ = Must(TempDirectory::Create("serve"));
   SuiteServe how_;
   bool more_follow_ = false;
-  double held_s_ = 0, evaluating_s_ = 0;
+  ChildUse use_;
 };
 
 constexpr const char* kWaits = "echo 'another hone is at work on GPU-1 (A): waiting until it is done' >&2; sleep 1; ";
 constexpr const char* kOurs = "echo 'GPU-1 (A) is ours after 1.0 s' >&2; ";
 constexpr const char* kAnswer =
-    R"(echo '{"attempts": 0, "run": null, "stop": "nothing", "device": {"held_s": 2.5, "evaluating_s": 1.5}}')";
+    R"(echo '{"attempts": 0, "run": null, "stop": "nothing", "search_s": 2, "own_s": 0.25,
+"device": {"held_s": 2.5, "evaluating_s": 1.5}}')";
 
 TEST_F(SuiteServeTest, WhatAChildWaitsForItsDeviceIsNotItsTime) {
   const auto begun = std::chrono::steady_clock::now();
@@ -50,8 +51,10 @@ TEST_F(SuiteServeTest, WhatAChildWaitsForItsDeviceIsNotItsTime) {
   EXPECT_GE(took.count(), 1.2);
   EXPECT_GE(waited.seconds, 0.2);
   EXPECT_LE(waited.seconds, took.count() - 0.9);
-  EXPECT_EQ(held_s_, 2.5);
-  EXPECT_EQ(evaluating_s_, 1.5);
+  EXPECT_EQ(use_.held_s, 2.5);
+  EXPECT_EQ(use_.evaluating_s, 1.5);
+  EXPECT_EQ(use_.search_s, 2);
+  EXPECT_EQ(use_.own_s, 0.25);
 }
 
 TEST_F(SuiteServeTest, AChildThatFailsWhileItWaitsHasSpentNoTimeEither) {

@@ -2,7 +2,7 @@
 //
 //   Begin(work) --> Done()? --> End() --> Begin(work) ...
 //
-// A Bell wakes whoever waits for one of several.
+// A Bell wakes whoever waits for one of several, and counts how long he has waited.
 #pragma once
 
 #include <chrono>
@@ -28,8 +28,23 @@ class Bell {
     const MutexLock lock(mutex_);
     return rings_;
   }
+  // What passes while one lives is others' time. Of the one thread that waits; not within another.
+  class Waiting {
+   public:
+    explicit Waiting(Bell& bell) : bell_(bell), began_(std::chrono::steady_clock::now()) {}
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    ~Waiting() { bell_.waited_ += std::chrono::steady_clock::now() - began_; }
+
+   private:
+    Bell& bell_;
+    const std::chrono::steady_clock::time_point began_;
+  };
+  double waited_s() const { return waited_.count(); }
+
   // Until it has rung more often than `heard`, or for so long.
   void Wait(int heard, std::chrono::milliseconds at_most) {
+    const Waiting waiting(*this);
     const auto until = std::chrono::steady_clock::now() + at_most;
     const MutexLock lock(mutex_);
     while (rings_ == heard && rung_.WaitUntil(mutex_, until)) continue;
@@ -39,6 +54,7 @@ class Bell {
   mutable Mutex mutex_;
   Condition rung_;
   int rings_ HONE_GUARDED_BY(mutex_) = 0;
+  std::chrono::duration<double> waited_{0};
 };
 
 // Used by one thread. The bell outlives it, and so does what `interrupt` reaches.
@@ -84,6 +100,7 @@ class Errand {
   // What came of it; blocks.
   Result<T> End() {
     HONE_CHECK(begun_, "the end of an errand that was never begun");
+    const Bell::Waiting waiting(bell_);
     begun_ = false;
     MutexLock lock(mutex_);
     if (!thread_.joinable()) {
@@ -103,6 +120,7 @@ class Errand {
 
  private:
   bool WaitUntilDone(std::chrono::milliseconds at_most) {
+    const Bell::Waiting waiting(bell_);
     const auto until = std::chrono::steady_clock::now() + at_most;
     const MutexLock lock(mutex_);
     while (!ended_ && changed_.WaitUntil(mutex_, until)) continue;

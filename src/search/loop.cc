@@ -112,12 +112,13 @@ class Search {
     HONE_TRY(MarkRunning());
     HONE_TRY(TakeUp());
     const InterruptRelay relay(hooks_.interrupt, evaluators_, proposer_);
-    const double searched_s = Seconds();
+    const double searched_s = Seconds(), steady_s = SteadySeconds();
     Result<void> ended = Loop();
     Result<void> cancelled = asker_.Cancel(Now());
     outcome_.tree.Unask();
     if (ended) ended = std::move(cancelled);
     outcome_.search_s = Seconds() - searched_s;
+    outcome_.own_s = SteadySeconds() - steady_s - bell_.waited_s();
     evaluators_.front()->Foresee({});
     if (settings_.ask_ahead > 0) {
       outcome_.run.best_attempt = recorded_best_;
@@ -484,6 +485,7 @@ class Search {
       flight.attempt = std::move(*chosen);
       if (!ready_) {  // whoever waits for a device has compiled by then what comes first
         Foresee();
+        const Bell::Waiting waiting(bell_);
         HONE_TRY(evaluators_.front()->GetReady(flight.attempt.proposal.candidate));
         ready_ = true;
       }

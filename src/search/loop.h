@@ -109,7 +109,8 @@ struct SearchOutcome {
   bool winner_confirmed = false;        // false after an interrupt, without time for it, or when nothing was accepted
   int replayed = 0;                     // attempts taken from the store
   double search_s = 0;                  // this session's time from its first choice to its last verdict
-  double look_s = 0;                    // of it, what SearchHooks::look took
+  double own_s = 0;                     // of it, what neither evaluators nor the proposer took
+  double look_s = 0;                    // of that, what SearchHooks::look took
   double evaluated_s = 0;               // what this session's evaluations took, of several devices all together
   double joules = 0;                    // that judging and timing attempts used, over all sessions; 0 = nobody counted
   bool diverged = false;                // some decision differed from the record

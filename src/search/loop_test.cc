@@ -67,6 +67,18 @@ TEST_P(LoopTest, ALargerBudgetContinuesTheSameRun) {
   EXPECT_EQ(Must(store.Runs()).size(), 1u);
 }
 
+TEST_P(LoopTest, WhatEvaluationsTakeIsNotItsOwnTime) {
+  Store store = Must(Store::Open(":memory:"));
+  ScriptedEvaluator evaluator(kSeed);
+  evaluator.before = [](int) -> Result<void> {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return {};
+  };
+  const SearchOutcome outcome = Must(RunScriptedSearch(store, GetParam(), kSeed, Attempts(10), evaluator));
+  EXPECT_GT(outcome.own_s, 0);
+  EXPECT_LE(outcome.own_s, outcome.search_s - 10 * 0.005);
+}
+
 TEST_P(LoopTest, AnInterruptedRunEndsAsIfItHadNotBeen) {
   const SearchOutcome whole = Whole(GetParam(), 50);
   Store store = Must(Store::Open(":memory:"));
