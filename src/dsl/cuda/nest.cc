@@ -7,6 +7,7 @@
 
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/nest_element.h"
+#include "dsl/cuda/nest_groups.h"
 #include "dsl/cuda/sequence.h"
 #include "dsl/element.h"
 
@@ -20,10 +21,14 @@ void EmitElements(const Kernel& kernel, DeviceWriter& out) {
   const std::int64_t threads = IntSetting(kernel, "block"), results = IntSetting(kernel, "results"),
                      pack = IntSetting(kernel, "pack");
   std::vector<IndexVar> indices = element.indices;
-  if (pack > 1) {
+  const bool group = pack > 1 && pack > indices.back().extent;
+  if (group) {
+    indices[indices.size() - 2].extent /= pack / indices.back().extent;
+    indices.pop_back();
+  } else if (pack > 1) {
     indices.back().extent /= pack;
-    count /= pack;
   }
+  count /= pack;
   IndexVar* shared = results > 1 ? &indices[indices.size() - 2] : nullptr;
   if (shared) {
     shared->extent /= results;
@@ -41,7 +46,9 @@ void EmitElements(const Kernel& kernel, DeviceWriter& out) {
         fmt::format("const {} {} = {} * {} + {};", out.index_type(), place, names.at(shared->id), results, result));
     names[shared->id] = place;
   }
-  if (pack > 1)
+  if (group)
+    WriteGroup(out, kernel, element, names, pack);
+  else if (pack > 1)
     WriteNeighbours(out, kernel, element, names, pack);
   else
     WriteElement(out, kernel, element, names);

@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::int64_t kPackBytes = 16;
 
-std::string AddressText(DeviceExpr& expr, const ExprNode& load) {
-  const LinearForm form = LinearOf(load.operands[0]);
+}  // namespace
+
+std::string AddressText(DeviceExpr& expr, const LinearForm& form) {
   std::string text;
   const auto add = [&](const std::string& term, std::int64_t times) {
     text += text.empty() ? (times < 0 ? "-" : "") : times < 0 ? " - " : " + ";
@@ -35,10 +36,13 @@ std::string AddressText(DeviceExpr& expr, const ExprNode& load) {
   return text;
 }
 
+namespace {
+
 // "x[i * 1024 + j]" as a value in a register.
 std::string ElementText(DeviceWriter& out, DeviceExpr& expr, const Kernel& kernel, const ExprNode& load) {
   const int buffer = kernel.operands[static_cast<std::size_t>(load.buffer)].buffer;
-  return LoadedText(out, buffer, fmt::format("{}[{}]", out.BufferName(buffer), AddressText(expr, load)));
+  return LoadedText(out, buffer,
+                    fmt::format("{}[{}]", out.BufferName(buffer), AddressText(expr, LinearOf(load.operands[0]))));
 }
 
 // A condition, and whether it holds where something is evaluated.
@@ -237,7 +241,7 @@ void PackedLoads::Write(DeviceWriter& out, const Expr& read, const std::map<int,
     const std::string type = PackType(out, DeviceType(kernel_.operand_types[operand]), count_),
                       pack = out.Fresh("pack");
     const std::string read_text =
-        PackText(type, out.BufferName(kernel_.operands[operand].buffer), AddressText(expr, node));
+        PackText(type, out.BufferName(kernel_.operands[operand].buffer), AddressText(expr, LinearOf(node.operands[0])));
     if (condition.empty()) {
       out.Line(fmt::format("const {} {} = {};", type, pack, read_text));
     } else {
@@ -288,6 +292,10 @@ std::string ValueText(DeviceWriter& out, const Kernel& kernel, const Expr& value
   DeviceExpr expr(out, [&](const ExprNode& load) {
     if (load.kind == Expr::Kind::kValue) return place.made;
     std::string packed = place.packs ? place.packs->Text(out, load, place.neighbour) : "";
+    if (packed.empty() && place.read) {
+      const std::string read = place.read(load);
+      if (!read.empty()) packed = LoadedText(out, kernel.operands[static_cast<std::size_t>(load.buffer)].buffer, read);
+    }
     if (packed.empty() && place.terms) packed = place.terms->Text(out, load, place.term);
     return packed.empty() ? ElementText(out, *self, kernel, load) : packed;
   });

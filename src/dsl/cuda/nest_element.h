@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +14,9 @@
 #include "dsl/kernel.h"
 
 namespace hone::dsl {
+
+// The address of what is loaded, as one writes it: the largest steps first.
+std::string AddressText(DeviceExpr& expr, const LinearForm& form);
 
 // Lines that declare where `at` stands in a space of these indices; adds their names by index.
 void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<IndexVar>& indices, const std::string& at,
@@ -61,6 +65,8 @@ struct ElementPlace {
   std::string neighbour = {};
   const PackedLoads* terms = nullptr;  // what was read of a fold's terms side by side, of which it is this one
   std::string term = {};
+  // What was read of it already, a value in memory's type in a register; empty where nothing was.
+  std::function<std::string(const ExprNode& load)> read = {};
   bool stored = false;  // it is rounded to what the target holds
 };
 void WriteElement(DeviceWriter& out, const Kernel& kernel, const FlatElement& element,
