@@ -87,12 +87,42 @@ class Limits {
       const bool first = Add(a, holds);
       return Add(b, holds) && first;
     }
+    if (condition->binary == (holds ? BinaryOp::kEqual : BinaryOp::kNotEqual) && holds) AddAlike(condition, a, b);
     const bool strict = condition->binary == BinaryOp::kLess;
     if ((!strict && condition->binary != BinaryOp::kLessEqual) || a->type != ScalarType::kInt ||
         b->type != ScalarType::kInt)
       return false;
     // Not a < b is b <= a.
     return holds ? AddLess(a, b, strict) : AddLess(b, a, !strict);
+  }
+
+  void AddAlike(const Expr& condition, const Expr& a, const Expr& b) {
+    if (a->type != ScalarType::kInt || b->type != ScalarType::kInt) return;
+    for (const auto& [query, key] : {std::pair(a, b), std::pair(b, a)}) {
+      const bool two = OfPlaces(query, Dim(4)) && OfPlaces(key, Dim(2));
+      if (two && HasLoad(query) && HasLoad(key)) return seen.alike.push_back({condition, query, key});
+    }
+  }
+  // Whether it is of the batch and of this dimension's places alone.
+  bool OfPlaces(const Expr& e, std::size_t dim) const {
+    const auto others = [&](auto&& in) {
+      for (std::size_t d = Dim(4); d < kernel_.space.size(); ++d) {
+        if (d != dim && kernel_.space[d].extent > 1 && in(d)) return true;
+      }
+      return false;
+    };
+    return OfDims(e, others);
+  }
+  // Whether it hangs on none of the dimensions that `varies` asks about.
+  bool OfDims(const Expr& e, const auto& varies) const {
+    if (e->kind == Expr::Kind::kLoad) {
+      const auto& strides = kernel_.operands[static_cast<std::size_t>(e->buffer)].strides;
+      return !varies([&](std::size_t d) { return strides[d] != 0; });
+    }
+    if (e->kind == Expr::Kind::kIndex)
+      return !varies([&](std::size_t d) { return e->index.id == kernel_.space[d].id; });
+    return e->kind != Expr::Kind::kValue &&
+           std::ranges::all_of(e->operands, [&](const Expr& operand) { return OfDims(operand, varies); });
   }
 
   // a < b, or a <= b.
@@ -158,14 +188,7 @@ class Limits {
       }
       return false;
     };
-    if (e->kind == Expr::Kind::kLoad) {
-      const auto& strides = kernel_.operands[static_cast<std::size_t>(e->buffer)].strides;
-      return !varies([&](std::size_t d) { return strides[d] != 0; });
-    }
-    if (e->kind == Expr::Kind::kIndex)
-      return !varies([&](std::size_t d) { return e->index.id == kernel_.space[d].id; });
-    return e->kind != Expr::Kind::kValue &&
-           std::ranges::all_of(e->operands, [&](const Expr& operand) { return OfBatchAlone(operand); });
+    return OfDims(e, varies);
   }
 
   const Kernel& kernel_;
@@ -184,7 +207,9 @@ SeenKeys SeenKeysOf(const Kernel& kernel, std::size_t batches) {
     limits.Read(score);
   } else {
     limits.ReadZeros(score);
+    limits.seen.alike.clear();
   }
+  if (limits.seen.or_all) limits.seen.alike.clear();
   return limits.seen.or_all && !limits.Alone() ? SeenKeys{} : std::move(limits.seen);
 }
 
@@ -209,6 +234,11 @@ Expr ScoreWithin(const SeenKeys& seen, const Expr& score, const Expr& within) {
     if (IsBinary(score, BinaryOp::kAdd) && ConstantNumber(operands[addend]) == 0.0) return operands[1 - addend];
   }
   return WithOperands(score, std::move(operands));
+}
+
+Expr ScoreAlike(const SeenKeys& seen, const Expr& score, const Expr& within) {
+  if (seen.alike.empty()) return score;
+  return ScoreWithin({.said = {{seen.alike[0].condition}}}, score, within);
 }
 
 KeyRange KeysOfQueries(const Kernel& kernel, const SeenKeys& seen, std::int64_t first, std::int64_t last) {

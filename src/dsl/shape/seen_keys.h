@@ -24,6 +24,12 @@ struct SeenKeys {
     bool holds = true;
   };
   std::vector<Said> said;
+  // Whole numbers that a query and a key have to have alike, the one over the batch's dimensions and the query's, the
+  // other over the batch's and the key's: of their documents, where several are packed into one sequence.
+  struct Alike {
+    Expr condition, query, key;
+  };
+  std::vector<Alike> alike;  // of a softmax whose scores are hidden by -inf
   // What hides keys is a number: where it hides all of them, all count, and have to be read.
   bool or_all = false;
   bool limited() const { return !from.empty() || !end.empty(); }
@@ -34,6 +40,9 @@ SeenKeys SeenKeysOf(const Kernel& kernel, std::size_t batches);
 // `score` where the truth of `within`, that a key is between all limits, stands for the conditions that say those: the
 // score itself where none does.
 Expr ScoreWithin(const SeenKeys& seen, const Expr& score, const Expr& within);
+
+// The same with `within` for the truth of the first of what has to be alike.
+Expr ScoreAlike(const SeenKeys& seen, const Expr& score, const Expr& within);
 
 // The keys [from, end) that `causal` and what limits say without data leave of those that the queries [first, last]
 // see.

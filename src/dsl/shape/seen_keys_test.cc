@@ -97,6 +97,28 @@ TEST_F(SeenKeysTest, WhatOtherIndicesAndDataSayIsNoLimit) {
   EXPECT_EQ(Seen("select(key() < h, it, -inf)", 1), "");  // heads that share keys
 }
 
+TEST_F(SeenKeysTest, WhatHasToBeAlikeIsOfAQueryAndOfAKey) {
+  // How many conditions ask for that; and the score where they hold.
+  const auto alike = [&](const std::string& score, const std::string& by = "") {
+    const auto lowered = Attention(score, by);
+    const Kernel& kernel = std::get<KernelProgram>(lowered).kernels.at(0);
+    const SeenKeys seen = SeenKeysOf(kernel, 2);
+    return fmt::format("{}: {}", seen.alike.size(),
+                       ToString(ScoreAlike(seen, kernel.lets.at(0).body, Expr::Bool(true)),
+                                [](int) { return std::string("operand"); }));
+  };
+  EXPECT_EQ(alike("select(r == p, it * 2, -inf)"), "1: (it * 2)");
+  EXPECT_EQ(alike("select(and(key() < l, p + 1 == floordiv(r, 2)), it, -inf)").substr(0, 2), "1:");
+  EXPECT_EQ(alike("it + select(r == p, 0, -inf)"), "1: it");
+  EXPECT_EQ(alike("select(not(r == p), -inf, it)").substr(0, 2), "1:");
+  EXPECT_EQ(alike("select(r == p, -inf, it)").substr(0, 2), "0:") << "those that differ";
+  EXPECT_EQ(alike("select(or(r == p, key() < 3), it, -inf)").substr(0, 2), "0:");
+  EXPECT_EQ(alike("select(r == p, it, -1e38)").substr(0, 2), "0:") << "where nothing is alike all count";
+  EXPECT_EQ(alike("select(r == p, it, 0)", "by {softmax: 0}").substr(0, 2), "0:");
+  EXPECT_EQ(alike("select(l == p, it, -inf)").substr(0, 2), "1:") << "of a batch, not of a query";
+  EXPECT_EQ(alike("select(r == key(), it, -inf)").substr(0, 2), "0:");
+}
+
 TEST_F(SeenKeysTest, WithoutASoftmaxZeroHides) {
   const auto seen = [&](const std::string& score) { return Seen(score, 2, "by {softmax: 0}"); };
   EXPECT_EQ(seen("select(key() < l, relu(it), 0)"), "end l; ");

@@ -15,6 +15,7 @@
 #include <cmath>
 
 #include "base/rounding.h"
+#include "dsl/cuda/alike_keys.h"
 #include "dsl/cuda/attention_wgmma.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/knobs.h"
@@ -91,10 +92,19 @@ bool HasOperandsOfQueries(const Kernel& kernel) {
   });
 }
 
+// Whether they hang on more than on what has to be alike of a query and a key.
+bool HasOperandsBesideAlike(const Kernel& kernel) {
+  const SeenKeys seen = SeenKeysOf(kernel, kernel.space.size() - kAttentionM);
+  if (seen.alike.empty()) return false;
+  return OperandsOf({kernel.lets[0].body}).size() > OperandsOf({seen.alike[0].query, seen.alike[0].key}).size();
+}
+
 // What a consumer's thread holds: scores, the weights of the tile before, sums; and addresses, maxima, temporaries.
 std::int64_t ConsumerRegisters(const Kernel& kernel, const Settings& settings) {
-  constexpr std::int64_t kOthers = 32, kOfOperands = 40, kOfRowSum = 12;  // the last: beside operands alone
-  const std::int64_t of_scores = HasOperands(kernel) ? kOfOperands + (ReadsRowSum(kernel) ? kOfRowSum : 0) : 0;
+  constexpr std::int64_t kOthers = 32, kOfOperands = 40, kOfRowSum = 12,
+                         kOfAlike = 24;  // the last two: beside operands
+  std::int64_t of_scores = HasOperands(kernel) ? kOfOperands + (ReadsRowSum(kernel) ? kOfRowSum : 0) : 0;
+  if (HasOperandsBesideAlike(kernel)) of_scores += kOfAlike;
   return settings.keys / 2 + settings.keys / 4 + RoundUp(AttentionExtent(kernel, kAttentionE), 8) / 2 + kOthers +
          of_scores;
 }
@@ -261,7 +271,12 @@ constexpr Knob kKnobs[] = {
 class AttentionEmitter {
  public:
   AttentionEmitter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
-      : program_(program), kernel_(kernel), out_(out), settings_(SettingsOf(kernel)) {
+      : program_(program),
+        kernel_(kernel),
+        out_(out),
+        settings_(SettingsOf(kernel)),
+        seen_(SeenKeysOf(kernel, kernel.space.size() - kAttentionM)),
+        alike_(kernel, seen_, settings_.queries) {
     settings_.stages = IntSetting(kernel, "stages");
     settings_.ahead = IntSetting(kernel, "ahead");
     m_ = AttentionExtent(kernel, kAttentionM);
@@ -274,7 +289,6 @@ class AttentionEmitter {
     for (std::size_t input = 0; input < 3; ++input) matrices_[input] = *MatricesOf(kernel, input, why);
     type_ = program.buffers[static_cast<std::size_t>(matrices_[0].buffer)].dtype;
     score_ = ScaledAttentionScoreOf(kernel);
-    seen_ = SeenKeysOf(kernel, kernel.space.size() - kAttentionM);
     between_ = ScoreWithin(seen_, score_.score, Expr::Bool(true));
     limits_ = between_.get() != score_.score.get();
     constexpr std::int64_t kMostInt = std::int64_t{1} << 31;
@@ -299,7 +313,8 @@ class AttentionEmitter {
     items_ = tiles_ * batches_;
     const std::int64_t resident = BlocksAProcessor(kernel_, settings_);
     const std::int64_t blocks = std::min(items_, kernel_.device->multiprocessors * resident);
-    if ((causal_ || seen_.limited()) && items_ > blocks) {
+    alike_.Emit(out_);
+    if ((causal_ || seen_.limited() || alike_.any()) && items_ > blocks) {
       counter_ = out_.Scratch("items", DType::kI32, 1);
       out_.Call(MemsetStep{.buffer = counter_, .byte = 0}, true);
     }
@@ -327,6 +342,7 @@ class AttentionEmitter {
     launch.writes = {kernel_.target};
     launch.maps = {{"q_map", Map(0)}, {"k_map", Map(1)}, {"v_map", Map(2)}};
     if (!counter_.empty()) launch.scratch_writes = {counter_};
+    if (alike_.any()) launch.scratch_reads = {alike_.found()};
     launch.grid_x = blocks;
     launch.shared_bytes = SharedBytes(kernel_, settings_);
     out_.Launch(launch);
@@ -360,7 +376,7 @@ class AttentionEmitter {
     }
     std::vector<std::string> batches = OpenAttentionBatches(out_, kernel_);
     const std::string end = causal_ ? fmt::format("min({}, m0 + {})", n_, settings_.queries) : fmt::format("{}", n_);
-    if (!seen_.limited()) {
+    if (!seen_.limited() && !alike_.any()) {
       out_.Line("constexpr int first_tile = 0;");
       out_.Line(fmt::format("const int key_tiles = ({} + {}) / {};", end, settings_.keys - 1, settings_.keys));
       return batches;
@@ -368,9 +384,14 @@ class AttentionEmitter {
     // Of a query that sees nothing one tile is looked at, and nothing of it counts.
     WriteSeenKeys(out_, kernel_, seen_, Places(batches, "m0", "0", "0"), "m0",
                   fmt::format("min(m0 + {}, {})", settings_.queries - 1, m_ - 1));
-    out_.Line(fmt::format("const int key_tiles = max((min({}, seen_end) + {}) / {}, 1);", end, settings_.keys - 1,
-                          settings_.keys));
-    out_.Line(fmt::format("const int first_tile = min(seen_from / {}, key_tiles - 1);", settings_.keys));
+    std::string last = fmt::format("min({}, seen_end)", end), front = "seen_from";
+    if (alike_.any()) {
+      alike_.Write(out_, batches, fmt::format("m0 / {}", settings_.queries));
+      last = fmt::format("min({}, alike_end)", last);
+      front = "max(seen_from, alike_from)";
+    }
+    out_.Line(fmt::format("const int key_tiles = max(({} + {}) / {}, 1);", last, settings_.keys - 1, settings_.keys));
+    out_.Line(fmt::format("const int first_tile = min({} / {}, key_tiles - 1);", front, settings_.keys));
     return batches;
   }
 
@@ -405,8 +426,8 @@ class AttentionEmitter {
     Edges(ragged, batches);
     Look(ragged, batches);
     const Expr shown = ScoreWithin(seen_, score_.score, Value(kShown, ScalarType::kBool));
-    Score("edge", shown, causal_, ragged, batches);
-    Score("inside", between_, false, false, batches);
+    Score("edge", shown, Value(kShown, ScalarType::kBool), causal_, ragged, batches);
+    Score("inside", between_, Expr::Bool(true), false, false, batches);
     out_.Line(fmt::format("block.Attend(warpgroup, {}, first_tile, inner, key_tiles, edges, look, edge, inside);",
                           out_.Number(kLog2E * score_.factor)));
     End(batches);
@@ -431,10 +452,17 @@ class AttentionEmitter {
       if (!seen_.from.empty()) out_.Line(fmt::format("const int own_from[] = {{{}, {}}};", upper.from, lower.from));
       if (!seen_.end.empty()) out_.Line(fmt::format("const int own_end[] = {{{}, {}}};", upper.end, lower.end));
     }
+    if (alike_.any()) {
+      inner =
+          fmt::format("alike ? max((alike_from + {}) / {}, {}) : {}", settings_.keys - 1, settings_.keys, inner, inner);
+    }
     out_.Line(fmt::format("const int inner = {};", inner));
-    if (!limits_ && !causal_) return out_.Line(fmt::format("constexpr int edges = {};", ragged ? 1 : 0));
+    if (!limits_ && !causal_ && !alike_.any())
+      return out_.Line(fmt::format("constexpr int edges = {};", ragged ? 1 : 0));
     out_.Line("// Keys that all queries of the warpgroup see.");
-    out_.Line(fmt::format("const int seen = {};", causal_ ? fmt::format("min({}, {} + 1)", end, first) : end));
+    if (causal_) end = fmt::format("min({}, {} + 1)", end, first);
+    if (alike_.any()) end = fmt::format("alike ? min({0}, alike_end) : {0}", end);
+    out_.Line(fmt::format("const int seen = {};", end));
     out_.Line(fmt::format("const int edges = key_tiles - seen / {};", settings_.keys));
   }
 
@@ -517,12 +545,24 @@ class AttentionEmitter {
     out_.CloseWith(";");
   }
 
-  // The function `name` that makes scores of a tile's products.
-  void Score(const std::string& name, const Expr& score, bool causal, bool ragged,
+  // The function `name` that makes scores of a tile's products; `within` stands for what has to be alike, where all
+  // that lies between is.
+  void Score(const std::string& name, const Expr& score, const Expr& within, bool causal, bool ragged,
              const std::vector<std::string>& batches) {
-    const bool plain = IsValue(score, kIt);
     out_.Open(fmt::format("const auto {} = [&](float (&scores)[{}], int tile, const auto& looked)", name,
                           settings_.keys / 2));
+    if (alike_.any()) {
+      out_.Open("if (alike)");
+      Scores(ScoreAlike(seen_, score, within), true, causal, ragged, batches);
+      out_.Line("return;");
+      out_.Close();
+    }
+    Scores(score, false, causal, ragged, batches);
+    out_.CloseWith(";");
+  }
+  // Its body. `alike`: of keys that are alike between those two.
+  void Scores(const Expr& score, bool alike, bool causal, bool ragged, const std::vector<std::string>& batches) {
+    const bool plain = IsValue(score, kIt);
     if (!plain || causal || ragged) {
       out_.Unroll();
       out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", settings_.keys / 2));
@@ -536,8 +576,9 @@ class AttentionEmitter {
         out_.Line("const float it = scores[i];");
         if (UsesValue(score, kShown)) {
           std::vector<std::string> between;
-          if (!seen_.from.empty()) between.emplace_back("n >= own_from[i / 2 % 2]");
-          if (!seen_.end.empty()) between.emplace_back("n < own_end[i / 2 % 2]");
+          if (limits_ && !seen_.from.empty()) between.emplace_back("n >= own_from[i / 2 % 2]");
+          if (limits_ && !seen_.end.empty()) between.emplace_back("n < own_end[i / 2 % 2]");
+          if (alike) between.emplace_back("n >= alike_from && n < alike_end");
           out_.Line(fmt::format("const bool shown = {};", fmt::join(between, " && ")));
         }
         const auto held = [&](std::size_t operand) -> std::string {
@@ -556,7 +597,6 @@ class AttentionEmitter {
       if (!hidden.empty()) out_.Line(fmt::format("if ({}) scores[i] = {};", hidden, out_.Number(HiddenScore(kernel_))));
       out_.Close();
     }
-    out_.CloseWith(";");
   }
 
   // What is written of a thread's sums: two neighbours of every eight columns, of two rows.
@@ -622,6 +662,7 @@ class AttentionEmitter {
   ScaledScore score_;
   Expr between_;  // of keys that are between all limits
   SeenKeys seen_;
+  AlikeKeys alike_;
   std::vector<Held> held_;
   std::string index_ = "int", counter_;  // counter: of the items handed out; empty: they are known before
 };
