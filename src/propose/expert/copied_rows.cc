@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -22,6 +23,21 @@ std::vector<std::vector<std::int64_t>> InEqualSteps(const std::set<std::int64_t>
   return {all};
 }
 
+// What is read by a name, as a view: of a tensor or value itself, all of it.
+std::optional<dsl::View> ViewOf(const Names& names, const dsl::TermPtr& operand) {
+  if (operand->kind != dsl::Term::Kind::kName) return std::nullopt;
+  if (const auto at = names.FindView(operand->name)) return names.views()[*at];
+  const Names::Value* value = names.Find(operand->name);
+  if (value == nullptr) return std::nullopt;
+  return dsl::View{.name = operand->name,
+                   .base = operand->name,
+                   .shape = value->shape,
+                   .strides = DenseStrides(value->shape),
+                   .at = {}};
+}
+
+bool IsOfEightBits(DType type) { return IsFloat(type) && Bytes(type) == 1; }
+
 // Whether its rows are side by side and begin at multiples of 16 bytes.
 bool LiesInRows(const dsl::View& view, DType type) {
   const std::int64_t whole = 16 / static_cast<std::int64_t>(Bytes(type));
@@ -35,13 +51,17 @@ bool LiesInRows(const dsl::View& view, DType type) {
 std::vector<dsl::Statement> CopyRows(Names& names, dsl::Statement& attention) {
   using Like = std::tuple<std::string, Shape, std::vector<std::int64_t>>;
   std::map<Like, std::map<std::int64_t, std::vector<std::size_t>>> alike;  // operands by offset
+  const auto query = ViewOf(names, attention.operands[0]);
+  const std::optional<DType> multiplied = query ? std::optional(names.Find(query->base)->dtype) : std::nullopt;
+  const auto copied_as = [&](DType type) {
+    return IsOfEightBits(type) && multiplied && IsHalf(*multiplied) ? *multiplied : type;
+  };
   for (std::size_t o = 0; o < attention.operands.size(); ++o) {
-    const auto& operand = attention.operands[o];
-    const auto at = operand->kind == dsl::Term::Kind::kName ? names.FindView(operand->name) : std::nullopt;
-    if (!at) continue;
-    const dsl::View& view = names.views()[*at];
-    if (LiesInRows(view, names.Find(view.base)->dtype)) continue;
-    alike[{view.base, view.shape, view.strides}][view.offset].push_back(o);
+    const auto view = ViewOf(names, attention.operands[o]);
+    if (!view) continue;
+    const DType type = names.Find(view->base)->dtype;
+    if (copied_as(type) == type && (view->name == view->base || LiesInRows(*view, type))) continue;
+    alike[{view->base, view->shape, view->strides}][view->offset].push_back(o);
   }
   std::vector<dsl::Statement> copies;
   for (const auto& [like, operands] : alike) {
@@ -70,9 +90,9 @@ std::vector<dsl::Statement> CopyRows(Names& names, dsl::Statement& attention) {
       copy.family = "map";
       copy.operands = {dsl::Name(*read)};
       copy.target = names.Fresh(base + "_rows");
-      copy.target_type = value.dtype;
+      copy.target_type = copied_as(value.dtype);
       copy.target_shape = copied;
-      const int made = names.CallNew(copy.target, copied, value.dtype);
+      const int made = names.CallNew(copy.target, copied, *copy.target_type);
       for (std::size_t i = 0; i < steps.size(); ++i) {
         const auto row =
             names.View(made, shape, lies, static_cast<std::int64_t>(i) * ElementCount(once), Broadcast::kForbidden);

@@ -1,4 +1,4 @@
-// Copies of what a device's kernels of attention read in rows and lies across them.
+// Copies of what a device's kernels of attention read in rows, and lies across them or is of other types.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,10 @@
 
 namespace hone::expert {
 
-// Has attention read copies where it reads views whose rows do not lie side by side, at multiples of 16 bytes; gives
-// the statements that copy, to stand before it. Views that are alike and lie equally far apart in one tensor, as
-// queries, keys and values of one product do, are one copy.
+// Has attention read copies where it reads views whose rows do not lie side by side, at multiples of 16 bytes, and of
+// reals of 8 bits those of the type of its queries of 16, which holds them; gives the statements that copy, to stand
+// before it. Views that are alike and lie equally far apart in one tensor, as queries, keys and values of one product
+// do, are one copy.
 std::vector<dsl::Statement> CopyRows(Names& names, dsl::Statement& attention);
 
 }  // namespace hone::expert

@@ -44,5 +44,21 @@ TEST(CopiedRowsTest, SharedKeysAreCopiedOnce) {
   EXPECT_NE(program.find("y = attention(a_rows_view, b_rows_view, v)"), std::string::npos) << program;
 }
 
+// The tensor cores multiply 16 bits by 16.
+TEST(CopiedRowsTest, KeysAndValuesOfEightBitsAreCopiedAsWhatQueriesAre) {
+  const std::string program = WrittenText(R"({"hone_problem": 1, "name": "attention", "tensors": [
+  {"name": "q", "shape": [2, 4, 196, 64], "dtype": "bf16", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "k", "shape": [2, 4, 384, 64], "dtype": "f8e4m3", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "v", "shape": [2, 4, 384, 64], "dtype": "f8e5m2", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "y", "shape": [2, 4, 196, 64], "dtype": "bf16", "role": "output"}], "graph": [
+  {"op": "aten._to_copy.default", "args": {"self": "%k", "dtype": "bf16"}, "outputs": ["keys"]},
+  {"op": "aten._to_copy.default", "args": {"self": "%v", "dtype": "bf16"}, "outputs": ["values"]},
+  {"op": "aten.scaled_dot_product_attention.default", "args": {"query": "%q", "key": "%keys", "value": "%values"}, "outputs": ["y"]}]})");
+  EXPECT_NE(program.find("k_rows: bf16 = map("), std::string::npos) << program;
+  EXPECT_NE(program.find("v_rows: bf16 = map("), std::string::npos) << program;
+  EXPECT_NE(program.find("= attention("), std::string::npos) << program;
+  EXPECT_EQ(program.find("matmul"), std::string::npos) << program;
+}
+
 }  // namespace
 }  // namespace hone::expert
