@@ -1,24 +1,14 @@
 // Attention of one query to many keys, or of two: a warp takes keys straight from memory to registers and multiplies them
-// in f32. dsl/cuda/ways/attention_one.cc says how it goes. Uses mma.cuh and attention_numbers.cuh.
-
-// Two numbers of 16 bits, as floats.
-template <class T>
-__device__ __forceinline__ float2 PairFrom(unsigned pair);
-template <>
-__device__ __forceinline__ float2 PairFrom<__half>(unsigned pair) {
-  return __half22float2(reinterpret_cast<const __half2&>(pair));
-}
-template <>
-__device__ __forceinline__ float2 PairFrom<__nv_bfloat16>(unsigned pair) {
-  return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u));
-}
+// in f32. dsl/cuda/ways/attention_one.cc says how it goes. Uses mma.cuh, attention_numbers.cuh and attention_held.cuh.
 
 // A warp's part. WIDTH / 8 lanes have a key's elements, 8 each; so many keys as the warp has room for lie side by side, and each
-// such side has weights and sums of its own until the end. LOADS of them follow one another.
-template <class T, int WIDTH, int ROWS, int LOADS, class WEIGHTS>
+// such side has weights and sums of its own until the end. LOADS of them follow one another. HELD is how memory has keys and
+// values (attention_held.cuh); where they are SCALED each has a factor.
+template <class T, class HELD, int WIDTH, int ROWS, int LOADS, bool SCALED, class WEIGHTS>
 struct OneQuery {
   static constexpr int kLanes = WIDTH / 8, kSides = 32 / kLanes;
-  unsigned keys[LOADS][4], values[LOADS][4];
+  unsigned keys[LOADS][HELD::kWords], values[LOADS][HELD::kWords];
+  float key_scales[LOADS], value_scales[LOADS];
   float queries[ROWS][8], sums[ROWS][8];
   float most[ROWS], total[ROWS];  // the largest score so far; the sum of this side's weights
   int lane, side;
@@ -39,35 +29,37 @@ struct OneQuery {
   __device__ __forceinline__ void ReadQuery(int r, const T* query) {
     unsigned pairs[4];
     ReadOnce(pairs, query + lane * 8, true);
-#pragma unroll
-    for (int p = 0; p < 4; ++p) {
-      const float2 both = PairFrom<T>(pairs[p]);
-      queries[r][p * 2] = both.x;
-      queries[r][p * 2 + 1] = both.y;
-    }
+    HeldPairs<T>::AsFloats(pairs, queries[r]);
   }
   // Rows from `first` on; those from `end` on are not there. row(key) is where a key's elements begin.
   template <class Row>
-  __device__ __forceinline__ void Read(unsigned (&to)[LOADS][4], const Row& row, int first, int end) const {
+  __device__ __forceinline__ void Read(unsigned (&to)[LOADS][HELD::kWords], const Row& row, int first, int end) const {
 #pragma unroll
     for (int i = 0; i < LOADS; ++i) {
       const int key = first + i * kSides + side;
       ReadOnce(to[i], row(key) + lane * 8, key < end);
     }
   }
+  // scale(key, whether it is there)
+  template <class Scale>
+  __device__ __forceinline__ void ReadScales(float (&to)[LOADS], const Scale& scale, int first, int end) const {
+#pragma unroll
+    for (int i = 0; i < LOADS; ++i) {
+      const int key = first + i * kSides + side;
+      to[i] = scale(key, key < end);
+    }
+  }
 
   __device__ __forceinline__ void MultiplyKeys(float (&scores)[ROWS][LOADS]) const {
 #pragma unroll
     for (int i = 0; i < LOADS; ++i) {
+      float key[8];
+      HELD::AsFloats(keys[i], key);
 #pragma unroll
       for (int r = 0; r < ROWS; ++r) {
         float sum = 0;
 #pragma unroll
-        for (int p = 0; p < 4; ++p) {
-          const float2 both = PairFrom<T>(keys[i][p]);
-          sum = fmaf(both.x, queries[r][p * 2], sum);
-          sum = fmaf(both.y, queries[r][p * 2 + 1], sum);
-        }
+        for (int e = 0; e < 8; ++e) sum = fmaf(key[e], queries[r][e], sum);
         scores[r][i] = sum;
       }
     }
@@ -77,6 +69,12 @@ struct OneQuery {
       for (int r = 0; r < ROWS; ++r)
 #pragma unroll
         for (int i = 0; i < LOADS; ++i) scores[r][i] += __shfl_xor_sync(0xffffffffu, scores[r][i], step);
+    if constexpr (SCALED) {
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+        for (int i = 0; i < LOADS; ++i) scores[r][i] *= key_scales[i];
+    }
   }
 
   // Makes weights of the scores: of a softmax exp2(scale * score), over that of the side's
@@ -110,31 +108,38 @@ struct OneQuery {
 
   __device__ __forceinline__ void AddValues(const float (&weights)[ROWS][LOADS]) {
 #pragma unroll
-    for (int i = 0; i < LOADS; ++i)
+    for (int i = 0; i < LOADS; ++i) {
+      float value[8];
+      HELD::AsFloats(values[i], value);
 #pragma unroll
-      for (int p = 0; p < 4; ++p) {
-        const float2 both = PairFrom<T>(values[i][p]);
+      for (int r = 0; r < ROWS; ++r) {
+        const float weight = SCALED ? weights[r][i] * value_scales[i] : weights[r][i];
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-          sums[r][p * 2] = fmaf(both.x, weights[r][i], sums[r][p * 2]);
-          sums[r][p * 2 + 1] = fmaf(both.y, weights[r][i], sums[r][p * 2 + 1]);
-        }
+        for (int e = 0; e < 8; ++e) sums[r][e] = fmaf(value[e], weight, sums[r][e]);
       }
+    }
   }
 
   // Keys [begin, end), as many as a warp takes of every `step` from this warp's first on; k(key) and v(key) are where rows of
-  // K and V begin. score(product, row, key) makes a score; `scale` is in units of log2.
-  template <class Keys, class Values, class Score>
-  __device__ __forceinline__ void Attend(const Keys& k, const Values& v, int begin, int end, int step, float scale,
+  // K and V begin. score(product, row, key) makes a score; `scale` is in units of log2. key_scale and value_scale as in
+  // ReadScales.
+  template <class Keys, class Values, class KeyScale, class ValueScale, class Score>
+  __device__ __forceinline__ void Attend(const Keys& k, const Values& v, const KeyScale& key_scale,
+                                         const ValueScale& value_scale, int begin, int end, int step, float scale,
                                          const Score& score) {
     if (begin >= end) return;
     Read(keys, k, begin, end);
+    if constexpr (SCALED) ReadScales(key_scales, key_scale, begin, end);
     Read(values, v, begin, end);
+    if constexpr (SCALED) ReadScales(value_scales, value_scale, begin, end);
     for (int at = begin; at < end; at += step) {
       const int next = at + step;
       float scores[ROWS][LOADS];
       MultiplyKeys(scores);
-      if (next < end) Read(keys, k, next, end);
+      if (next < end) {
+        Read(keys, k, next, end);
+        if constexpr (SCALED) ReadScales(key_scales, key_scale, next, end);
+      }
 #pragma unroll
       for (int r = 0; r < ROWS; ++r)
 #pragma unroll
@@ -144,7 +149,10 @@ struct OneQuery {
         }
       Weigh(scores, scale);
       AddValues(scores);
-      if (next < end) Read(values, v, next, end);
+      if (next < end) {
+        Read(values, v, next, end);
+        if constexpr (SCALED) ReadScales(value_scales, value_scale, next, end);
+      }
     }
   }
 

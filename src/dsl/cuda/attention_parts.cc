@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dsl/cuda/attention_held.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/shape/attention_weights.h"
 #include "dsl/shape/loops.h"
@@ -38,6 +39,7 @@ std::vector<AttentionPart> AttentionPartsOf(const Kernel& kernel, std::size_t in
   const std::int64_t width = AttentionExtent(kernel, input == 2 ? kAttentionE : kAttentionD);
   const auto operand = [](const Expr& load) { return static_cast<std::size_t>(load->buffer); };
   if (expr->kind == Expr::Kind::kLoad) return {{operand(expr), 0, width}};
+  if (const auto held = HeldRowsOf(kernel, input)) return {{held->operand, 0, width}};
   const std::int64_t first = kernel.first_part;
   if (first == 0 || input == 2) return {};
   const Expr &front = expr->operands[1], &back = expr->operands[2];
@@ -49,12 +51,15 @@ std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t i
                                              AttentionOf types, std::string& why) {
   const std::string_view name = kAttentionNames[input];
   const DType type = kernel.operand_types[part.operand];
-  const bool halves = types == AttentionOf::kHalves;
-  if (halves ? !IsHalf(type) : type != DType::kF32) {
-    why = fmt::format("{} is {}: this kernel is for {}", name, Name(type), halves ? "f16 and bf16" : "f32");
+  const bool halves = types != AttentionOf::kF32, held = types == AttentionOf::kHeld && input > 0;
+  if (halves ? !IsHalf(type) && !(held && IsHeldInEightBits(type)) : type != DType::kF32) {
+    why = fmt::format("{} is {}: this kernel is for {}", name, Name(type),
+                      held     ? "f16, bf16 and 8 bits"
+                      : halves ? "f16 and bf16"
+                               : "f32");
     return std::nullopt;
   }
-  const std::int64_t pack = halves ? 8 : 4;  // 16 bytes
+  const auto pack = static_cast<std::int64_t>(16 / Bytes(type));
   const KernelOperand& operand = kernel.operands[part.operand];
   const std::size_t rank = kernel.space.size(),
                     row = rank - (input == 0           ? kAttentionM

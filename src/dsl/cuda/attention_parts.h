@@ -30,8 +30,8 @@ std::int64_t AttentionBatches(const Kernel& kernel);
 // Lines that name the batch indices of the batch with the number `matrix`; "0" where there is one.
 std::vector<std::string> OpenAttentionBatches(DeviceWriter& out, const Kernel& kernel);
 
-// Of which types a way's operands are: f16 or bf16, or f32.
-enum class AttentionOf : std::uint8_t { kHalves, kF32 };
+// Of which types a way's operands are: f16 or bf16, keys and values of 8 bits as well (attention_held.h), or f32.
+enum class AttentionOf : std::uint8_t { kHalves, kHeld, kF32 };
 // Rows of q, k or v (`input` 0, 1, 2): `count` of `width` elements that lie side by side, `row` from one to the next,
 // of pages those of one; all of them, in each batch, begin at multiples of 16 bytes.
 struct AttentionRows {
@@ -43,7 +43,7 @@ struct AttentionPart {
   std::size_t operand = 0;
   std::int64_t first = 0, width = 1;
 };
-// Those of q, k or v; none where it is another expression.
+// Those of q, k or v; none where it is another expression. Of rows of 8 bits, what scales them is left out.
 std::vector<AttentionPart> AttentionPartsOf(const Kernel& kernel, std::size_t input);
 // Nothing where they do not lie so; `why` says it then. Of a part, or of an input that is in one.
 std::optional<AttentionRows> AttentionRowsOf(const Kernel& kernel, std::size_t input, const AttentionPart& part,

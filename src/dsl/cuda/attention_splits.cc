@@ -4,30 +4,28 @@
 
 #include <algorithm>
 
+#include "dsl/cuda/attention_held.h"
 #include "dsl/cuda/expr.h"
 #include "dsl/shape/loops.h"
 
 namespace hone::dsl {
 
 AttentionSharedRows SharedRowsOf(const Kernel& kernel) {
+  // With what scales them; of pages with where those are.
   const auto stands = [&](std::size_t input, std::size_t d) {
-    const auto parts = AttentionPartsOf(kernel, input);
-    return std::all_of(parts.begin(), parts.end(),
-                       [&](const AttentionPart& part) { return kernel.operands[part.operand].strides[d] == 0; });
-  };
-  // Pages of theirs, or the same.
-  const auto pages_stand = [&](std::size_t d) {
-    if (!ReadsPages(kernel)) return true;
     bool same = true;
-    Visit(kernel.inputs[3], [&](const ExprNode& node) {
+    Visit(kernel.inputs[input], [&](const ExprNode& node) {
       same &= node.kind != Expr::Kind::kLoad || kernel.operands[static_cast<std::size_t>(node.buffer)].strides[d] == 0;
     });
     return same;
   };
+  const std::size_t inputs = ReadsPages(kernel) ? 4 : 3;
   AttentionSharedRows rows{.shared_from = AttentionBatchDims(kernel)};
   while (rows.shared_from > 0) {
     const std::size_t d = rows.shared_from - 1;
-    if (kernel.space[d].extent > 1 && (!stands(1, d) || !stands(2, d) || !pages_stand(d))) break;
+    bool shared = true;
+    for (std::size_t input = 1; input < inputs; ++input) shared &= stands(input, d);
+    if (kernel.space[d].extent > 1 && !shared) break;
     rows.shared_from = d;
   }
   for (std::size_t d = 0; d < rows.shared_from; ++d) rows.pairs *= kernel.space[d].extent;
@@ -46,8 +44,8 @@ std::vector<Setting> AttentionSplitValues(const Kernel& kernel, std::int64_t ite
                                           std::int64_t warps) {
   const std::int64_t keys = AttentionExtent(kernel, kAttentionN);
   const std::int64_t most = std::clamp<std::int64_t>(keys / 16 / warps, 1, 256);
-  const double bytes =
-      static_cast<double>(keys * (AttentionExtent(kernel, kAttentionD) + AttentionExtent(kernel, kAttentionE)) * 2);
+  const std::int64_t row = AttentionExtent(kernel, kAttentionD) + AttentionExtent(kernel, kAttentionE);
+  const double bytes = static_cast<double>(keys * row) * static_cast<double>(Bytes(HeldType(kernel)));
   // At its share of the memory's rate.
   const double item_us =
       bytes / AttentionBandwidth(*kernel.device) * 1e6 * static_cast<double>(std::min(items * most, resident));
@@ -160,7 +158,10 @@ void AttentionSplits::Attend() {
   out_.Line(fmt::format("constexpr float scale = {};", out_.Number(kLog2E * score_.factor)));
   Rows("key", 1, places);
   Rows("value", 2, places);
-  out_.Line(fmt::format("warp.Attend(key, value, begin, end, {}, scale, score);", warps_ * step_));
+  Scales("key_scale", 1, places);
+  Scales("value_scale", 2, places);
+  out_.Line(
+      fmt::format("warp.Attend(key, value, key_scale, value_scale, begin, end, {}, scale, score);", warps_ * step_));
   OpenMade(fmt::format("warp.template Finish<{}>(reinterpret_cast<float*>(memory), min({}, {} - first_row), scale, ",
                        warps_, tile_, rows_.count));
   out_.CloseWith(");");
@@ -186,20 +187,54 @@ void AttentionSplits::OpenMade(const std::string& head) {
 
 // The function `name`, the address of the row of K or V with a number; behind the last any, which nobody reads.
 void AttentionSplits::Rows(const std::string& name, std::size_t input, std::vector<std::string> places) {
-  const KernelOperand& operand = InputOperand(kernel_, input);
+  const KernelOperand& operand = kernel_.operands[AttentionPartsOf(kernel_, input)[0].operand];
   const std::size_t rank = kernel_.space.size();
-  const std::int64_t keys = AttentionExtent(kernel_, kAttentionN);
-  out_.Line(fmt::format("const auto* {}s = {};", name, AttentionPointer(out_, kernel_, input, places)));
+  out_.Line(fmt::format("const auto* {}s = {};", name, AttentionPointer(out_, operand, places)));
   out_.Open(fmt::format("const auto {} = [&](int n)", name));
   if (!ReadsPages(kernel_)) {
     out_.Line(fmt::format("return {}s + static_cast<long>(n) * {}l;", name, operand.strides[rank - kAttentionN]));
   } else {
-    const std::int64_t page = kernel_.space[rank - kAttentionS].extent;
-    out_.Line(fmt::format("const int at = min(n, {}), place = at / {};", keys - 1, page));
-    places[rank - kAttentionT] = "place";
-    out_.Line(fmt::format("const long page = {};", AttentionText(out_, kernel_, kernel_.inputs[3], places, "long")));
-    out_.Line(fmt::format("return {}s + page * {}l + (at - place * {}) * {}l;", name,
-                          operand.strides[rank - kAttentionP], page, operand.strides[rank - kAttentionS]));
+    OpenPage(places);
+    out_.Line(fmt::format("return {}s + page * {}l + slot * {}l;", name, operand.strides[rank - kAttentionP],
+                          operand.strides[rank - kAttentionS]));
+  }
+  out_.CloseWith(";");
+}
+
+// Lines that name the page and the place in it of key `n`; behind the last, of that.
+void AttentionSplits::OpenPage(std::vector<std::string>& places) {
+  const std::size_t rank = kernel_.space.size();
+  const std::int64_t page = kernel_.space[rank - kAttentionS].extent;
+  out_.Line(fmt::format("const int at = min(n, {}), place = at / {}, slot = at - place * {};",
+                        AttentionExtent(kernel_, kAttentionN) - 1, page, page));
+  places[rank - kAttentionT] = "place";
+  out_.Line(fmt::format("const long page = {};", AttentionText(out_, kernel_, kernel_.inputs[3], places, "long")));
+  places[rank - kAttentionP] = "page", places[rank - kAttentionS] = "slot";
+}
+
+std::string AttentionSplits::Scaled() {
+  if (ScaleOfRows(kernel_, 1) != ScaleOf::kAll) return "";
+  std::vector<std::string> places = batches_;
+  places.resize(kernel_.space.size(), "0");
+  out_.Line(fmt::format("const float all_keys_scale = {};",
+                        AttentionText(out_, kernel_, HeldRowsOf(kernel_, 1)->scale, places, "long")));
+  return " * all_keys_scale";
+}
+
+// The function `name`, what scales the row of K or V with a number, 0 where it is not there; where each has none, 1.
+void AttentionSplits::Scales(const std::string& name, std::size_t input, std::vector<std::string> places) {
+  out_.Open(fmt::format("const auto {} = [&](int n, bool there)", name));
+  if (ScaleOfRows(kernel_, input) == ScaleOf::kEach) {
+    out_.Line("if (!there) return 0.0f;");
+    if (ReadsPages(kernel_)) {
+      OpenPage(places);
+    } else {
+      places[kernel_.space.size() - kAttentionN] = "n";
+    }
+    out_.Line(
+        fmt::format("return {};", AttentionText(out_, kernel_, HeldRowsOf(kernel_, input)->scale, places, "long")));
+  } else {
+    out_.Line("return 1.0f;");
   }
   out_.CloseWith(";");
 }
@@ -208,8 +243,7 @@ void AttentionSplits::End(std::int64_t shared_bytes, std::vector<std::pair<std::
                           std::int64_t cluster) {
   DeviceWriter::LaunchShape launch;
   for (std::size_t input = 0; input < (maps.empty() ? 3 : 1); ++input) {
-    for (const AttentionPart& part : AttentionPartsOf(kernel_, input))
-      AddRead(launch, kernel_.operands[part.operand].buffer);
+    for (const int buffer : BuffersOf(kernel_, kernel_.inputs[input])) AddRead(launch, buffer);
   }
   if (ReadsPages(kernel_)) {
     for (const int buffer : BuffersOf(kernel_, kernel_.inputs[3])) AddRead(launch, buffer);
@@ -251,6 +285,9 @@ void AttentionSplits::PutTogether() {
   Write(batches);
   DeviceWriter::LaunchShape launch;
   for (const int buffer : BuffersOf(kernel_, kernel_.epilogue)) AddRead(launch, buffer);
+  if (ScaleOfRows(kernel_, 2) == ScaleOf::kAll) {
+    for (const int buffer : BuffersOf(kernel_, HeldRowsOf(kernel_, 2)->scale)) AddRead(launch, buffer);
+  }
   launch.writes = {kernel_.target};
   launch.scratch_reads = {sums_, statistics_};
   launch.grid_x = (rows_.pairs * rows_.count * width_ + 127) / 128;
@@ -260,7 +297,10 @@ void AttentionSplits::PutTogether() {
 void AttentionSplits::Write(const std::vector<std::string>& batches) {
   std::vector<std::string> places = PlacesOf(batches, "row");
   places[places.size() - kAttentionE] = "e";
-  out_.Line(fmt::format("const float it = {};", AttentionResult(kernel_, "sum", "total")));
+  std::string it = AttentionResult(kernel_, "sum", "total");
+  if (ScaleOfRows(kernel_, 2) == ScaleOf::kAll)
+    it = fmt::format("({}) * ({})", it, AttentionText(out_, kernel_, HeldRowsOf(kernel_, 2)->scale, places, "long"));
+  out_.Line(fmt::format("const float it = {};", it));
   WriteRowSum(out_, kernel_, "most", "total");
   const DType stored = program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype;
   std::string to = fmt::format("(static_cast<long>(pair) * {} + row) * {} + e", rows_.count, width_);

@@ -46,6 +46,9 @@ class AttentionSplits {
   // `query`, the address of a row's query or null; of its second part `query1`. Blocks that read the same keys are
   // neighbours.
   void Begin(int blocks_a_processor);
+  // A line that names the scale of all keys of a batch, where they have one, and the text that multiplies a product
+  // with it. What each has for itself the functions `key_scale` and `value_scale` give.
+  std::string Scaled();
   // Lines that have `warp` attend to the part's keys, with the function `score`, and write what came of it.
   void Attend();
   // A line that names `begin`, where the part's step of the number `step` begins, and `end`, where its keys do, of
@@ -70,6 +73,8 @@ class AttentionSplits {
 
  private:
   void Rows(const std::string& name, std::size_t input, std::vector<std::string> places);
+  void Scales(const std::string& name, std::size_t input, std::vector<std::string> places);
+  void OpenPage(std::vector<std::string>& places);
   void PutTogether();
   // Writes element `e` of `row`, of the names of the sum of its values and that of their weights, `sum` and `total`,
   // over its largest score, `most`.

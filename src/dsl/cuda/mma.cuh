@@ -27,3 +27,11 @@ __device__ __forceinline__ void ReadOnce(unsigned (&to)[4], const void* from, bo
       : "=&r"(to[0]), "=&r"(to[1]), "=&r"(to[2]), "=&r"(to[3])
       : "l"(from), "r"(static_cast<int>(there)));
 }
+// 8 bytes likewise.
+__device__ __forceinline__ void ReadOnce(unsigned (&to)[2], const void* from, bool there) {
+  asm volatile(
+      "{\n.reg .pred there;\nsetp.ne.b32 there, %3, 0;\nmov.b32 %0, 0;\nmov.b32 %1, 0;\n"
+      "@there ld.global.nc.L1::no_allocate.L2::128B.v2.b32 {%0, %1}, [%2];\n}"
+      : "=&r"(to[0]), "=&r"(to[1])
+      : "l"(from), "r"(static_cast<int>(there)));
+}

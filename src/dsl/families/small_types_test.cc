@@ -121,7 +121,16 @@ input scale: f32[37, 1]
 output y: f32[37, 45]
 output z: T[37, 45]
 output likely: T[37, 50]
+input q: bf16[3, 9, 16]
+input k: i8[3, 50, 16]
+input v: T[3, 50, 24]
+input ks: f32[3, 50, 1]
+input vs: bf16[1]
+output attended: f32[3, 9, 24]
+output attended_rows: f32[3, 9, 24]
 view wt = w: [50, 45] strides [1, 50]
+attended = attention(q, real(k) * ks, v * vs) with {path: lanes} let score = it * 0.01
+attended_rows = attention(q, real(k) * ks, v * vs) with {path: rows} let score = it * 0.01
 y = matmul(x, wt) -> it * scale
 z = map(y * 0.125)
 likely = softmax(x) over [1]

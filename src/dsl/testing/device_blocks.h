@@ -21,6 +21,7 @@
 #include "base/process.h"
 #include "candidate/plan.h"
 #include "dsl/cuda/attention_wgmma.h"
+#include "dsl/cuda/device_helpers.h"
 #include "dsl/cuda/tensor_product.h"
 #include "dsl/lower.h"
 #include "dsl/testing/device_stand_ins.h"
@@ -35,6 +36,8 @@ extern const std::string_view kTensorPixelsText;    // dsl/cuda/tensor_pixels.cu
 extern const std::string_view kAttentionPairsText;  // dsl/cuda/attention_pairs.cuh
 extern const std::string_view kMmaText;             // dsl/cuda/mma.cuh
 extern const std::string_view kMmaTf32Text;         // dsl/cuda/mma_tf32.cuh
+extern const std::string_view kStoredRealsText;     // dsl/cuda/stored_reals.cuh
+extern const std::string_view kStoredWeightsText;   // dsl/cuda/stored_weights.cuh
 }  // namespace hone
 
 namespace hone::dsl::testing {
@@ -62,8 +65,9 @@ class DeviceBlocksTest : public ::testing::Test {
       values[b].resize(static_cast<std::size_t>(ElementCount(buffer.shape)));
       for (std::size_t i = 0; i < values[b].size(); ++i) {
         const int drawn = static_cast<int>(random() % 4096) - 1024;
+        const int whole = buffer.dtype == DType::kI8 ? drawn % 100 : std::abs(drawn % 100);
         SetElement(buffer.dtype, bytes.data(), static_cast<std::int64_t>(i),
-                   IsFloat(buffer.dtype) ? drawn / 2048.0 : std::abs(drawn % 100));
+                   IsFloat(buffer.dtype) ? drawn / 2048.0 : whole);
         values[b][i] = ElementAsDouble(buffer.dtype, bytes.data(), static_cast<std::int64_t>(i));
       }
     }
@@ -111,6 +115,9 @@ class DeviceBlocksTest : public ::testing::Test {
     replace(kAttentionPairsText, "");
     replace(kMmaText, "");
     replace(kMmaTf32Text, "");
+    replace(kStoredRealsText, "");
+    replace(kStoredWeightsText, "");
+    replace(kRoundedText, "");
     replace("asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));", "y = std::exp2(x);");
     for (const DType type : {DType::kF16, DType::kBF16}) {
       for (std::int64_t n = 8; n <= 256; n += 8) replace(AttentionProductsText(n, type), "");

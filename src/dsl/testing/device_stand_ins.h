@@ -83,8 +83,10 @@ struct float4 {
   float x, y, z, w;
 };
 static float2 make_float2(float x, float y) { return {x, y}; }
+static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 using std::max;
 using std::min;
+static int __float_as_int(float x) { return std::bit_cast<int>(x); }
 static float __int_as_float(int x) { return std::bit_cast<float>(x); }
 static int __float_as_int(float x) { return std::bit_cast<int>(x); }
 static float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
@@ -100,6 +102,10 @@ struct __nv_bfloat16 {
   unsigned short bits;
   operator float() const { return std::bit_cast<float>(static_cast<unsigned>(bits) << 16); }
 };
+struct __half2 {
+  __half x, y;
+};
+static float2 __half22float2(__half2 pair) { return {pair.x, pair.y}; }
 static __nv_bfloat16 __float2bfloat16(float x) {
   const unsigned bits = std::bit_cast<unsigned>(x);
   return {static_cast<unsigned short>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
@@ -113,6 +119,54 @@ unsigned PairOf(float a, float b) {
     low = __float2bfloat16(a), high = __float2bfloat16(b);
   }
   return std::bit_cast<unsigned short>(low) | static_cast<unsigned>(std::bit_cast<unsigned short>(high)) << 16;
+}
+
+// --- Elements of 8 bits.
+enum __nv_fp8_interpretation_t { __NV_E4M3, __NV_E5M2 };
+template <__nv_fp8_interpretation_t KIND>
+struct Eight {
+  unsigned char bits;
+  operator float() const {
+    constexpr int kFraction = KIND == __NV_E4M3 ? 3 : 2, kBias = KIND == __NV_E4M3 ? 7 : 15;
+    const int exponent = bits >> kFraction & ((1 << (7 - kFraction)) - 1), fraction = bits & ((1 << kFraction) - 1);
+    const float size = exponent == 0 ? std::ldexp(fraction, 1 - kBias - kFraction)
+                                     : std::ldexp(fraction + (1 << kFraction), exponent - kBias - kFraction);
+    return bits & 0x80 ? -size : size;
+  }
+};
+using __nv_fp8_e4m3 = Eight<__NV_E4M3>;
+using __nv_fp8_e5m2 = Eight<__NV_E5M2>;
+struct BrainPairs {
+  using Of = __nv_bfloat16;
+};
+struct HalfPairs {
+  using Of = __half;
+};
+template <class Pairs, class Element>
+void EightAsPairs(unsigned first, unsigned second, unsigned (&pairs)[4]) {
+  const unsigned words[2] = {first, second};
+  Element elements[8];
+  std::memcpy(elements, words, 8);
+  for (int p = 0; p < 4; ++p) pairs[p] = PairOf<typename Pairs::Of>(elements[p * 2], elements[p * 2 + 1]);
+}
+template <class Pairs, __nv_fp8_interpretation_t KIND>
+void RealsAsPairs(unsigned first, unsigned second, unsigned (&pairs)[4]) {
+  EightAsPairs<Pairs, Eight<KIND>>(first, second, pairs);
+}
+template <class Pairs>
+void BytesAsPairs(unsigned first, unsigned second, unsigned (&pairs)[4]) {
+  EightAsPairs<Pairs, signed char>(first, second, pairs);
+}
+static unsigned __byte_perm(unsigned low, unsigned high, unsigned which) {
+  const unsigned long all = low | static_cast<unsigned long>(high) << 32;
+  unsigned made = 0;
+  for (int b = 0; b < 4; ++b) made |= (all >> (which >> b * 4 & 7) * 8 & 0xff) << b * 8;
+  return made;
+}
+template <int WORDS>
+void ReadOnce(unsigned (&to)[WORDS], const void* from, bool is_there) {
+  std::memset(to, 0, sizeof(to));
+  if (is_there) std::memcpy(to, from, sizeof(to));
 }
 
 // --- Blocks.

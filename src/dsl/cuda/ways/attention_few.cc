@@ -2,10 +2,12 @@
 // once. So all queries that read the same keys (heads that share them, a few steps of one sequence) are rows of one
 // product of the tensor cores, mma.sync, which compute capability 8.0 has; and the keys are split among blocks, whose
 // sums a second kernel puts together. A warp goes through its keys sixteen at a time, straight from memory to
-// registers: while it multiplies by one sixteen's keys and values those of the next are on their way. attention_few.cuh
-// has the kernel.
+// registers: while it multiplies by one sixteen's keys and values those of the next are on their way. Of 8 bits a warp
+// takes two sixteens at a time, so that as many bytes are on their way, and converts them as it multiplies.
+// attention_few.cuh has the kernel.
 #include <fmt/format.h>
 
+#include "dsl/cuda/attention_held.h"
 #include "dsl/cuda/attention_splits.h"
 #include "dsl/shape/loops.h"
 #include "dsl/way.h"
@@ -24,19 +26,23 @@ constexpr std::int64_t kRows = 16;         // of a product's tile
 constexpr std::int64_t kMostQueries = 16;  // of a head: more are for tiles in shared memory
 constexpr std::int64_t kBlocks = 2;        // that a multiprocessor holds at a time
 
-// Of a thread: queries and keys, values, sums; and addresses, scores, maxima.
+bool OfEightBits(const Kernel& kernel) { return IsHeldInEightBits(HeldType(kernel)); }
+// Of a thread: queries and keys, values, sums; and addresses, scores, maxima; of 8 bits what is made of them, and
+// scales.
 std::int64_t RegistersOf(const Kernel& kernel) {
   const std::int64_t depth = AttentionExtent(kernel, kAttentionD), width = AttentionExtent(kernel, kAttentionE);
-  return depth / 32 * 16 + width / 64 * 48 + 36;
+  const std::int64_t all = depth / 32 * 16 + width / 64 * 48 + 36;
+  return OfEightBits(kernel) ? all + 24 + (HaveScalesEach(kernel) ? 16 : 0) : all;
 }
 std::int64_t WarpsOf(const Kernel& kernel) { return RegistersOf(kernel) <= 128 ? 8 : 4; }
+std::int64_t SixteensOf(const Kernel& kernel) { return OfEightBits(kernel) ? 2 : 1; }
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   std::string why;
   for (std::size_t input = 0; input < 3; ++input) {
-    if (!AttentionRowsOf(kernel, input, AttentionOf::kHalves, why)) return why;
+    if (!AttentionRowsOf(kernel, input, AttentionOf::kHeld, why)) return why;
   }
-  if (auto other = CheckAttentionTypes(kernel)) return other;
+  if (auto other = CheckHeldTypes(kernel)) return other;
   const std::int64_t queries = AttentionExtent(kernel, kAttentionM), depth = AttentionExtent(kernel, kAttentionD),
                      width = AttentionExtent(kernel, kAttentionE);
   if (queries > kMostQueries) return fmt::format("{} queries a head are not few", queries);
@@ -63,16 +69,18 @@ std::optional<double> Cost(const Kernel&) { return 0.5; }
 class FewEmitter : AttentionSplits {
  public:
   FewEmitter(const KernelProgram& program, const Kernel& kernel, DeviceWriter& out)
-      : AttentionSplits(program, kernel, out, kRows, WarpsOf(kernel), 16) {}
+      : AttentionSplits(program, kernel, out, kRows, WarpsOf(kernel), 16 * SixteensOf(kernel)) {}
 
   void Emit() {
     out_.Define(std::string(kMmaText));
     out_.Define(std::string(kAttentionNumbersText));
     out_.Define(std::string(kAttentionPairsText));
+    const std::string held = DefineHeld(out_, kernel_);
     out_.Define(std::string(kAttentionFewText));
     Begin(kBlocks);
-    out_.Line(fmt::format("FewQueries<{}, {}, {}, {}> warp;", DeviceType(InputType(kernel_, 0)),
-                          AttentionExtent(kernel_, kAttentionD), width_, AttentionWeights(kernel_)));
+    out_.Line(fmt::format("FewQueries<{}, {}, {}, {}, {}, {}, {}> warp;", DeviceType(MultipliedAs(kernel_)), held,
+                          AttentionExtent(kernel_, kAttentionD), width_, SixteensOf(kernel_), HaveScalesEach(kernel_),
+                          AttentionWeights(kernel_)));
     out_.Line("warp.ReadQueries(query(first_row + warp.g), query(first_row + warp.g + 8));");
     Score();
     Attend();
@@ -80,16 +88,17 @@ class FewEmitter : AttentionSplits {
   }
 
  private:
-  // The function `score` that makes scores of sixteen keys' products.
+  // The function `score` that makes scores of a step's products.
   void Score() {
-    out_.Open("const auto score = [&](float (&scores)[2][4], int first)");
-    if (!score_.IsProduct()) {
+    const std::string scaled = Scaled();
+    out_.Open(fmt::format("const auto score = [&](float (&scores)[{}][4], int first)", 2 * SixteensOf(kernel_)));
+    if (!score_.IsProduct() || !scaled.empty()) {
       const std::int64_t keys = AttentionExtent(kernel_, kAttentionN);
       out_.Unroll();
-      out_.Open("for (int i = 0; i < 8; ++i)");
+      out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", 8 * SixteensOf(kernel_)));
       out_.Line(fmt::format("const int row = min(first_row + warp.g + i / 2 % 2 * 8, {});", rows_.count - 1));
       out_.Line(fmt::format("const int n = min(first + i / 4 * 8 + warp.t * 2 + i % 2, {});", keys - 1));
-      out_.Line("const float it = scores[i / 4][i % 4];");
+      out_.Line(fmt::format("const float it = scores[i / 4][i % 4]{};", scaled));
       out_.Line(fmt::format("scores[i / 4][i % 4] = {};", ScoreAt("row", "n")));
       out_.Close();
     }

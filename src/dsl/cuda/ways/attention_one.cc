@@ -2,12 +2,13 @@
 // product of the tensor cores would be empty but for one, and what they are summed in would take the registers that
 // loads on their way want (path few). Here a warp's lanes have eight elements of a key each, and multiply them in f32:
 // 537 million of them are a quarter of what an H200 computes while it reads them. Keys are split among blocks as for
-// few queries. attention_one.cuh has the kernel.
+// few queries. Of 8 bits a thread reads 8 bytes at once. attention_one.cuh has the kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 
+#include "dsl/cuda/attention_held.h"
 #include "dsl/cuda/attention_splits.h"
 #include "dsl/shape/loops.h"
 #include "dsl/way.h"
@@ -15,6 +16,7 @@
 namespace hone {
 extern const std::string_view kMmaText;               // dsl/cuda/mma.cuh
 extern const std::string_view kAttentionNumbersText;  // dsl/cuda/attention_numbers.cuh
+extern const std::string_view kAttentionPairsText;    // dsl/cuda/attention_pairs.cuh
 extern const std::string_view kAttentionOneText;      // dsl/cuda/attention_one.cuh
 }  // namespace hone
 
@@ -26,9 +28,9 @@ constexpr std::int64_t kMostRows = 2, kWarps = 8;
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   std::string why;
   for (std::size_t input = 0; input < 3; ++input) {
-    if (!AttentionRowsOf(kernel, input, AttentionOf::kHalves, why)) return why;
+    if (!AttentionRowsOf(kernel, input, AttentionOf::kHeld, why)) return why;
   }
-  if (auto other = CheckAttentionTypes(kernel)) return other;
+  if (auto other = CheckHeldTypes(kernel)) return other;
   const std::int64_t depth = AttentionExtent(kernel, kAttentionD), width = AttentionExtent(kernel, kAttentionE),
                      rows = SharedRowsOf(kernel).count;
   if (rows > kMostRows) return fmt::format("{} queries read the same keys, {} are possible", rows, kMostRows);
@@ -40,7 +42,8 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 
 // Of a thread: keys and values on their way, queries and sums, scores; and addresses and what is at work.
 std::int64_t BlocksFor(const Kernel& kernel, std::int64_t loads) {
-  const std::int64_t rows = SharedRowsOf(kernel).count, registers = loads * 8 + rows * (16 + loads + 2) + 36;
+  const std::int64_t load = (IsHeldInEightBits(HeldType(kernel)) ? 4 : 8) + (HaveScalesEach(kernel) ? 2 : 0);
+  const std::int64_t rows = SharedRowsOf(kernel).count, registers = loads * load + rows * (16 + loads + 2) + 36;
   return std::clamp<std::int64_t>(kernel.device->limits.registers / (kWarps * 32 * registers), 1, 4);
 }
 
@@ -61,10 +64,12 @@ std::vector<Setting> SplitValues(const Kernel& kernel) {
 
 constexpr Knob kKnobs[] = {
     {"split", kAttentionSplitDoc, SplitValues, CheckAttentionSplit},
-    {"loads", "of keys, and of values, that a thread has on their way at once, 16 bytes each", LoadsValues, CheckLoads},
+    {"loads", "of keys, and of values, that a thread has on their way at once, 8 elements each", LoadsValues,
+     CheckLoads},
 };
 
-std::optional<double> Cost(const Kernel&) { return 0.45; }
+// Of 8 bits it makes twice as many operations a byte as few, which multiplies on the tensor cores.
+std::optional<double> Cost(const Kernel& kernel) { return IsHeldInEightBits(HeldType(kernel)) ? 0.55 : 0.45; }
 
 class OneEmitter : AttentionSplits {
  public:
@@ -76,12 +81,16 @@ class OneEmitter : AttentionSplits {
     const std::int64_t loads = IntSetting(kernel_, "loads"), sides = 256 / width_;
     out_.Define(std::string(kMmaText));
     out_.Define(std::string(kAttentionNumbersText));
+    out_.Define(std::string(kAttentionPairsText));
+    const std::string held = DefineHeld(out_, kernel_);
     out_.Define(std::string(kAttentionOneText));
     Begin(static_cast<int>(BlocksFor(kernel_, loads)));
-    out_.Line(fmt::format("OneQuery<{}, {}, {}, {}, {}> warp;", DeviceType(InputType(kernel_, 0)), width_, tile_, loads,
-                          AttentionWeights(kernel_)));
+    out_.Line(fmt::format("OneQuery<{}, {}, {}, {}, {}, {}, {}> warp;", DeviceType(InputType(kernel_, 0)), held, width_,
+                          tile_, loads, HaveScalesEach(kernel_), AttentionWeights(kernel_)));
     for (std::int64_t row = 0; row < tile_; ++row) out_.Line(fmt::format("warp.ReadQuery({0}, query({0}));", row));
+    const std::string scaled = Scaled();
     out_.Open("const auto score = [&](float it, int row, int n)");
+    if (!scaled.empty()) out_.Line(fmt::format("it = it{};", scaled));
     out_.Line(fmt::format("return {};", score_.IsProduct() ? "it" : ScoreAt("row", "n")));
     out_.CloseWith(";");
     Attend();
