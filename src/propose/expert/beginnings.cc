@@ -14,6 +14,7 @@
 #include "dsl/way.h"
 #include "propose/expert/cost.h"
 #include "propose/expert/first_groups.h"
+#include "propose/expert/held_rows.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/same_pieces.h"
 #include "propose/expert/turned_norms.h"
@@ -77,6 +78,11 @@ class Beginner {
   static bool ReadsAsTheyLie(const dsl::KernelProgram& program) {
     return std::ranges::any_of(program.kernels, [](const dsl::Kernel& kernel) {
       if (kernel.way->name == "weights") return true;
+      if (kernel.family->name == "attention") {
+        return std::ranges::any_of(dsl::OperandsOf({kernel.inputs[1], kernel.inputs[2]}), [&](int o) {
+          return IsHeldInEightBits(kernel.operand_types[static_cast<std::size_t>(o)]);
+        });
+      }
       const int a = kernel.family->multiplies ? dsl::OperandOf(kernel.inputs[0]) : -1;
       return a >= 0 && Bytes(kernel.operand_types[static_cast<std::size_t>(a)]) == 1;
     });

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "propose/expert/fuser.h"
+#include "propose/expert/held_rows.h"
 #include "propose/expert/normalise.h"
 #include "propose/expert/rewrite.h"
 
@@ -273,13 +274,14 @@ std::size_t Fuser::GroupMove(std::size_t attention) {
   return map;
 }
 
-// Maps that look up what it reads, for it alone.
+// Maps that look up what it reads, or make it of what is of 8 bits, for it alone.
 void Fuser::GroupPages(std::size_t attention) {
   for (const int read : std::vector<int>(known_[attention].reads)) {
     const int maker = maker_[Id(read)];
-    if (maker < 0 || memory_.IsOutput(read) || !IsSimpleMap(Id(maker)) || known_[Id(maker)].plain ||
-        pieces_[Id(maker)].value->kind != Expr::Kind::kLoad || Readers(read).size() != 1)
-      continue;
+    if (maker < 0 || memory_.IsOutput(read) || !IsSimpleMap(Id(maker)) || Readers(read).size() != 1) continue;
+    const Piece& map = pieces_[Id(maker)];
+    const bool looks_up = !known_[Id(maker)].plain && map.value->kind == Expr::Kind::kLoad;
+    if (!looks_up && !(known_[Id(maker)].plain && ScalesEightBits(memory_, map))) continue;
     pieces_[attention].looked_up.push_back(pieces_[Id(maker)]);
     Kill(Id(maker));
   }

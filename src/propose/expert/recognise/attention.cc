@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "propose/expert/held_rows.h"
 #include "propose/expert/hidden_keys.h"
 #include "propose/expert/normalise.h"
 #include "propose/expert/pages.h"
@@ -231,6 +232,17 @@ std::optional<Expr> EndOfSum(const Memory& memory, const Piece& scores, const Pi
   return UsesValue(end, kSecond) ? std::nullopt : std::optional(end);
 }
 
+// Whether all that it reads is at places that its own say, and none looked up.
+bool ReadsInSteps(const Memory& memory, const Piece& piece) {
+  bool all = true;
+  EachExpr(piece, [&](const Expr& expr) {
+    Visit(expr, [&](const ExprNode& node) {
+      if (node.kind == Expr::Kind::kLoad) all &= memory.Position(node).has_value();
+    });
+  });
+  return all;
+}
+
 // `map`: null, or what moves the result.
 std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Softmax& softmax, const Piece& outer,
                                    const std::vector<Piece>& looked_up, const Piece* map) {
@@ -281,11 +293,19 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   const auto q_name = view(first_sides->first, scores.space, m, scores.fold->over[0]);
   std::vector<dsl::TermPtr> operands;
   std::optional<PagedKeys> pages;
-  if (looked_up.empty()) {
-    const auto k_name = view(first_sides->second, scores.space, n, scores.fold->over[0]),
-               v_name = view(*v, outer.space, folded, e);
-    if (!k_name || !v_name) return std::nullopt;
-    operands = {dsl::Name(*k_name), dsl::Name(*v_name)};
+  const auto rows = [&](const FlatLoad& operand, std::vector<IndexVar> space, IndexVar row,
+                        IndexVar column) -> std::optional<dsl::TermPtr> {
+    if (const auto name = view(operand, space, row, column)) return dsl::Name(*name);
+    space.resize(space.size() - 2);
+    space.insert(space.end(), {row, column});
+    return HeldOperand(names, looked_up, operand, space);
+  };
+  const bool by_pages = std::ranges::any_of(looked_up, [&](const Piece& one) { return !ReadsInSteps(memory, one); });
+  if (!by_pages) {
+    const auto keys = rows(first_sides->second, scores.space, n, scores.fold->over[0]),
+               values = rows(*v, outer.space, folded, e);
+    if (!keys || !values) return std::nullopt;
+    operands = {*keys, *values};
   } else {
     pages = ByPages(names, looked_up, first_sides->second, *v, second ? &second_sides->second : nullptr, scores, outer);
     if (!pages) return std::nullopt;
@@ -368,17 +388,6 @@ void AddRow(std::vector<IndexVar>& space) { space.insert(space.end() - 1, NewInd
 Piece WithOneRow(Piece piece) {
   AddRow(piece.space);
   return piece;
-}
-
-// Whether all that it reads is at places that its own say, and none looked up.
-bool ReadsInSteps(const Memory& memory, const Piece& piece) {
-  bool all = true;
-  EachExpr(piece, [&](const Expr& expr) {
-    Visit(expr, [&](const ExprNode& node) {
-      if (node.kind == Expr::Kind::kLoad) all &= memory.Position(node).has_value();
-    });
-  });
-  return all;
 }
 
 std::optional<dsl::Statement> RecogniseAttention(Names& names, const Piece& piece) {

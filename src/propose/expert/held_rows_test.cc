@@ -1,0 +1,104 @@
+// Attention whose keys and values are of 8 bits in memory, and scaled.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "propose/expert/beginnings.h"
+#include "propose/expert/testing/written.h"
+
+namespace hone::expert {
+namespace {
+
+using testing::WrittenText;
+
+std::string Tensor(std::string_view name, std::string_view shape, std::string_view type) {
+  return fmt::format(R"({{"name": "{}", "shape": {}, "dtype": "{}", "role": "input", "generator": {}}}, )", name, shape,
+                     type,
+                     type == "i8" ? R"({"kind": "integer", "low": -100, "high": 100})"
+                                  : R"({"kind": "uniform", "low": 0, "high": 1})");
+}
+
+// 2 sequences of 4 heads, 512 keys of 64, with scales of this shape; `queries` of each head.
+std::string Of(std::string_view type, std::string_view scales, int queries, std::string_view more = "",
+               std::string_view outputs = "") {
+  const std::string rows = fmt::format("[2, 4, {}, 64]", queries);
+  std::string text = R"({"hone_problem": 1, "name": "held", "tensors": [)";
+  for (const auto& tensor :
+       {Tensor("q", rows, "bf16"), Tensor("k", "[2, 4, 512, 64]", type), Tensor("v", "[2, 4, 512, 64]", type),
+        Tensor("ks", scales, "bf16"), Tensor("vs", scales, "bf16")})
+    text += tensor;
+  text += outputs;
+  text += fmt::format(R"({{"name": "y", "shape": {}, "dtype": "bf16", "role": "output"}}], "graph": [)", rows);
+  text += R"(
+  {"op": "aten._to_copy.default", "args": {"self": "%k", "dtype": "bf16"}, "outputs": ["k_16"]},
+  {"op": "aten._to_copy.default", "args": {"self": "%v", "dtype": "bf16"}, "outputs": ["v_16"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%k_16", "other": "%ks"}, "outputs": ["keys"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%v_16", "other": "%vs"}, "outputs": ["values"]},)";
+  text += more;
+  return text + R"(
+  {"op": "aten.scaled_dot_product_attention.default", "args": {"query": "%q", "key": "%keys", "value": "%values"}, "outputs": ["y"]}]})";
+}
+
+TEST(HeldRowsTest, FewQueriesReadThemAsTheyLie) {
+  for (const std::string_view scales : {"[1]", "[4, 1, 1]", "[2, 4, 512, 1]"}) {
+    const std::string program = WrittenText(Of("f8e4m3", scales, 1));
+    EXPECT_NE(program.find(" * ks"), std::string::npos) << program;
+    EXPECT_NE(program.find(" * vs"), std::string::npos) << program;
+    EXPECT_NE(program.find("= attention("), std::string::npos) << program;
+    EXPECT_EQ(program.find("map"), std::string::npos) << program;
+  }
+  const std::string whole = WrittenText(Of("i8", "[2, 4, 512, 1]", 2));
+  EXPECT_NE(whole.find("y = attention(q, real(k) * ks, real(v) * vs)"), std::string::npos) << whole;
+}
+
+TEST(HeldRowsTest, ManyQueriesReadWhatMapsMadeOfThem) {
+  const std::string program = WrittenText(Of("i8", "[2, 4, 512, 1]", 64));
+  EXPECT_NE(program.find("keys: bf16 = map("), std::string::npos) << program;
+  EXPECT_NE(program.find("values: bf16 = map("), std::string::npos) << program;
+  EXPECT_NE(program.find("= attention("), std::string::npos) << program;
+}
+
+// So do few where each element of a row has another.
+TEST(HeldRowsTest, ScalesAlongARowAreAMaps) {
+  const std::string program = WrittenText(Of("f8e5m2", "[64]", 1));
+  EXPECT_NE(program.find("keys: bf16 = map("), std::string::npos) << program;
+  EXPECT_NE(program.find("= attention("), std::string::npos) << program;
+}
+
+// Keys that are an output are there anyway, and values are then of their type.
+TEST(HeldRowsTest, WhatIsAnOutputIsReadThere) {
+  const std::string program = WrittenText(
+      Of("f8e4m3", "[1]", 1, "", R"({"name": "keys", "shape": [2, 4, 512, 64], "dtype": "bf16", "role": "output"},)"));
+  EXPECT_NE(program.find("keys: [2, 4, 512, 64] = map("), std::string::npos) << program;
+  EXPECT_NE(program.find("values: bf16 = map("), std::string::npos) << program;
+  EXPECT_NE(program.find("= attention("), std::string::npos) << program;
+}
+
+// What the graph rounds to 8 bits is not made of 16 again, where numbers of few bits stay as they lie.
+TEST(HeldRowsTest, ACacheThatTheGraphMakesIsReadAsItLies) {
+  const std::string text = R"({"hone_problem": 1, "name": "held", "tensors": [)" +
+                           Tensor("q", "[2, 4, 1, 64]", "bf16") + Tensor("x", "[2, 4, 512, 64]", "bf16") +
+                           Tensor("s", "[1]", "bf16") +
+                           R"({"name": "cache", "shape": [2, 4, 512, 64], "dtype": "f8e4m3", "role": "output"},
+  {"name": "y", "shape": [2, 4, 1, 64], "dtype": "bf16", "role": "output"}], "graph": [
+  {"op": "aten._to_copy.default", "args": {"self": "%x", "dtype": "f8e4m3"}, "outputs": ["cache"]},
+  {"op": "aten._to_copy.default", "args": {"self": "%cache", "dtype": "bf16"}, "outputs": ["wide"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%wide", "other": "%s"}, "outputs": ["keys"]},
+  {"op": "aten.scaled_dot_product_attention.default", "args": {"query": "%q", "key": "%keys", "value": "%keys"}, "outputs": ["y"]}]})";
+  const auto problem = ParseProblem(text, "test");
+  ASSERT_TRUE(problem) << problem.error().message;
+  int found = 0;
+  for (const Beginning& one : BeginningsIn(*Graph::Create(*problem), TypicalDevice()))
+    found += dsl::Print(one.program).find("cache_view * s, cache_view * s)") != std::string::npos ? 1 : 0;
+  EXPECT_EQ(found, 1);
+}
+
+TEST(HeldRowsTest, AProcessorConvertsThemForEachBlockOfQueries) {
+  const std::string program = WrittenText(Of("i8", "[2, 4, 512, 1]", 64), {}, DeviceModel{});
+  EXPECT_NE(program.find("y = attention(q, real(k) * ks, real(v) * vs)"), std::string::npos) << program;
+}
+
+}  // namespace
+}  // namespace hone::expert
