@@ -274,18 +274,24 @@ std::size_t Fuser::GroupMove(std::size_t attention) {
   return map;
 }
 
-// Maps that look up what it reads, or make it of what is of 8 bits, for it alone.
+// Maps that look up what it reads, or make it of what is of 8 bits, for it alone; and those that look that up, which
+// come first.
 void Fuser::GroupPages(std::size_t attention) {
+  std::vector<Piece> grouped;
   for (const int read : std::vector<int>(known_[attention].reads)) {
     const int maker = maker_[Id(read)];
     if (maker < 0 || memory_.IsOutput(read) || !IsSimpleMap(Id(maker)) || Readers(read).size() != 1) continue;
     const Piece& map = pieces_[Id(maker)];
     const bool looks_up = !known_[Id(maker)].plain && map.value->kind == Expr::Kind::kLoad;
     if (!looks_up && !(known_[Id(maker)].plain && ScalesEightBits(memory_, map))) continue;
-    pieces_[attention].looked_up.push_back(pieces_[Id(maker)]);
+    grouped.push_back(pieces_[Id(maker)]);
     Kill(Id(maker));
   }
+  if (grouped.empty()) return Learn(attention);
+  auto& all = pieces_[attention].looked_up;
+  all.insert(all.begin(), grouped.begin(), grouped.end());
   Learn(attention);
+  GroupPages(attention);
 }
 
 }  // namespace hone::expert

@@ -95,6 +95,37 @@ TEST(HeldRowsTest, ACacheThatTheGraphMakesIsReadAsItLies) {
   EXPECT_EQ(found, 1);
 }
 
+// 3 sequences of 4 pages of 16 keys, of two caches, with a scale of each key there, and of all.
+TEST(HeldRowsTest, TheyAreReadInPagesAsTheyLie) {
+  std::string text = R"({"hone_problem": 1, "name": "held", "tensors": [)";
+  for (const auto& tensor :
+       {Tensor("q", "[3, 4, 1, 64]", "bf16"), Tensor("k", "[40, 16, 64]", "i8"), Tensor("v", "[40, 16, 64]", "i8"),
+        Tensor("ks", "[40, 16]", "bf16"), Tensor("vs", "[1]", "bf16")})
+    text += tensor;
+  text +=
+      R"({"name": "t", "shape": [3, 4], "dtype": "i32", "role": "input", "generator": {"kind": "integer", "low": 0, "high": 40}},
+  {"name": "y", "shape": [3, 4, 1, 64], "dtype": "bf16", "role": "output"}], "graph": [
+  {"op": "aten.index.Tensor", "args": {"self": "%k", "indices": ["%t"]}, "outputs": ["k_found"]},
+  {"op": "aten.index.Tensor", "args": {"self": "%v", "indices": ["%t"]}, "outputs": ["v_found"]},
+  {"op": "aten.index.Tensor", "args": {"self": "%ks", "indices": ["%t"]}, "outputs": ["ks_found"]},
+  {"op": "aten.view.default", "args": {"self": "%k_found", "size": [3, 1, 64, 64]}, "outputs": ["k_rows"]},
+  {"op": "aten.view.default", "args": {"self": "%v_found", "size": [3, 1, 64, 64]}, "outputs": ["v_rows"]},
+  {"op": "aten.view.default", "args": {"self": "%ks_found", "size": [3, 1, 64, 1]}, "outputs": ["scales"]},
+  {"op": "aten._to_copy.default", "args": {"self": "%k_rows", "dtype": "bf16"}, "outputs": ["k_16"]},
+  {"op": "aten._to_copy.default", "args": {"self": "%v_rows", "dtype": "bf16"}, "outputs": ["v_16"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%k_16", "other": "%scales"}, "outputs": ["keys"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%v_16", "other": "%vs"}, "outputs": ["values"]},
+  {"op": "aten.scaled_dot_product_attention.default", "args": {"query": "%q", "key": "%keys", "value": "%values", "enable_gqa": true}, "outputs": ["y"]}]})";
+  const std::string program = WrittenText(text);
+  EXPECT_NE(program.find("= ks: [40, 16, 1] strides [16, 1, 0]"), std::string::npos) << program;
+  EXPECT_NE(program.find(", real(k) * ks_view, real(v) * vs, select(t"), std::string::npos) << program;
+  EXPECT_EQ(program.find("nest"), std::string::npos) << program;
+  // Pages that a processor looks up before.
+  const std::string found = WrittenText(text, {}, DeviceModel{});
+  EXPECT_NE(found.find(" = nest"), std::string::npos) << found;
+  EXPECT_EQ(found.find("map("), std::string::npos) << found;
+}
+
 TEST(HeldRowsTest, AProcessorConvertsThemForEachBlockOfQueries) {
   const std::string program = WrittenText(Of("i8", "[2, 4, 512, 1]", 64), {}, DeviceModel{});
   EXPECT_NE(program.find("y = attention(q, real(k) * ks, real(v) * vs)"), std::string::npos) << program;

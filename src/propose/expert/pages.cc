@@ -1,9 +1,12 @@
 #include "propose/expert/pages.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <set>
 #include <utility>
 
 #include "expr/affine.h"
+#include "propose/expert/held_rows.h"
 
 namespace hone::expert {
 
@@ -64,40 +67,85 @@ std::optional<PagedKeys> ByPages(Names& names, const std::vector<Piece>& looked_
   }
   auto step = values.position->coefficient.extract(outer.fold->over[0].id);
   if (step) values.position->coefficient[key.id] = step.mapped();
-  // What is in pages: rows of that load, over batches and keys, and of each the elements.
+  // What is in pages: rows of that load, over batches and keys, and of each the elements; or what a map makes of those.
   struct Rows {
     FlatLoad load;
     IndexVar element;
-    const Piece* map = nullptr;
+    Expr made = {};
     dsl::TermPtr view = {};
   };
   std::vector<Rows> all = {{k, scores.fold->over[0]}, {values, width}};
   if (more) all.push_back({*more, scores.inside[0].fold->over[0]});
+  const Memory& memory = names.memory();
   std::optional<std::int64_t> of_page;
-  std::vector<const Piece*> maps;
+  std::set<const Piece*> maps;
+  const auto map_of = [&](int buffer) -> const Piece* {
+    const auto map = std::ranges::find(looked_up, buffer, &Piece::buffer);
+    return map == looked_up.end() ? nullptr : &*map;
+  };
+  const auto vars_of = [&](const Rows& rows, std::initializer_list<IndexVar> keys) {
+    std::vector<IndexVar> vars = batches;
+    vars.insert(vars.end(), keys);
+    vars.push_back(rows.element);
+    return vars;
+  };
   for (Rows& rows : all) {
-    const auto made = std::ranges::find_if(looked_up, [&](const Piece& one) { return one.buffer == rows.load.buffer; });
-    if (made == looked_up.end()) return std::nullopt;
-    rows.map = &*made;
-    if (std::ranges::find(maps, rows.map) == maps.end()) maps.push_back(rows.map);
-    const auto count = RowsOfPage(*rows.map, rows.load, key);
-    if (!count || (of_page && of_page != count)) return std::nullopt;
-    of_page = count;
+    const Piece* map = map_of(rows.load.buffer);
+    if (map != nullptr && ScalesEightBits(memory, *map)) {
+      const auto made = ElementAt(memory, *map, *rows.load.position, vars_of(rows, {key}));
+      if (!made) return std::nullopt;
+      maps.insert(map);
+      rows.made = *made;
+    }
+    bool any = false;
+    for (const FlatLoad& load : rows.made ? memory.Loads(rows.made) : std::vector{rows.load}) {
+      const Piece* const looks_up = map_of(load.buffer);
+      if (looks_up == nullptr) continue;
+      const auto count = RowsOfPage(*looks_up, load, key);
+      if (!count || (of_page && of_page != count)) return std::nullopt;
+      of_page = count;
+      maps.insert(looks_up);
+      any = true;
+    }
+    if (!any) return std::nullopt;
   }
   if (maps.size() != looked_up.size()) return std::nullopt;
   const IndexVar place = NewIndex(key.extent / *of_page), slot = NewIndex(*of_page);
   Expr number;
-  for (Rows& rows : all) {
-    std::vector<IndexVar> vars = batches;
-    vars.push_back(rows.element);
-    const auto found = PagedRowsOf(names.memory(), *rows.map, rows.load, key, place, slot, vars);
+  std::optional<IndexVar> page;  // of all
+  const auto found_in = [&](const Rows& rows, const FlatLoad& load) -> std::optional<PagedRows> {
+    const Piece* const map = map_of(load.buffer);
+    auto found = map == nullptr ? std::nullopt : PagedRowsOf(memory, *map, load, key, place, slot, vars_of(rows, {}));
     if (!found || (number && !SameExpr(number, found->number))) return std::nullopt;
     number = found->number;
-    std::vector<IndexVar> before = batches;
-    before.push_back(found->page);
-    const auto view = names.Matrix(found->buffer, found->position, before, slot, rows.element);
-    if (!view) return std::nullopt;
-    rows.view = dsl::Name(*view);
+    if (!page) page = found->page;
+    if (page->extent != found->page.extent) return std::nullopt;
+    auto step = found->position.coefficient.extract(found->page.id);
+    if (step) found->position.coefficient[page->id] = step.mapped();
+    return found;
+  };
+  for (Rows& rows : all) {
+    if (!rows.made) {
+      const auto found = found_in(rows, rows.load);
+      std::vector<IndexVar> before = batches;
+      if (page) before.push_back(*page);
+      const auto view = found ? names.Matrix(found->buffer, found->position, before, slot, rows.element) : std::nullopt;
+      if (!view) return std::nullopt;
+      rows.view = dsl::Name(*view);
+      continue;
+    }
+    bool fits = true;
+    const Expr in_pages = ReplaceLoads(rows.made, [&](const ExprNode& node) -> Expr {
+      const FlatLoad load{memory.Root(node.buffer), memory.Position(node), node.type};
+      if (map_of(load.buffer) == nullptr) return {};
+      const auto found = load.position ? found_in(rows, load) : std::nullopt;
+      fits &= found.has_value();
+      if (!found) return {};
+      return Load(found->buffer, {ToExpr(found->position, vars_of(rows, {*page, slot}))}, node.type);
+    });
+    const auto term = fits ? names.Term(in_pages, vars_of(rows, {*page, slot}), {}) : std::nullopt;
+    if (!term) return std::nullopt;
+    rows.view = *term;
   }
   std::vector<IndexVar> table = batches;
   table.push_back(place);

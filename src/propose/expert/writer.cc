@@ -120,9 +120,9 @@ class ProgramWriter {
     const auto write = [&](const Piece& one) { return WritePiece(one); };
     if (!piece.looked_up.empty()) {
       if (TryKinds({Form::kAround}, piece)) return true;
-      Piece after = piece;
-      after.looked_up.clear();
-      return std::all_of(piece.looked_up.begin(), piece.looked_up.end(), write) && WritePiece(after);
+      Piece after = piece;  // the first by itself
+      after.looked_up.erase(after.looked_up.begin());
+      return WritePiece(piece.looked_up[0]) && WritePiece(after);
     }
     if (!piece.inside.empty()) {
       if (TryKinds({Form::kAround}, piece)) return true;

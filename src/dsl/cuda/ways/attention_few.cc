@@ -7,6 +7,8 @@
 // attention_few.cuh has the kernel.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "dsl/cuda/attention_held.h"
 #include "dsl/cuda/attention_splits.h"
 #include "dsl/shape/loops.h"
@@ -24,7 +26,6 @@ namespace {
 
 constexpr std::int64_t kRows = 16;         // of a product's tile
 constexpr std::int64_t kMostQueries = 16;  // of a head: more are for tiles in shared memory
-constexpr std::int64_t kBlocks = 2;        // that a multiprocessor holds at a time
 
 bool OfEightBits(const Kernel& kernel) { return IsHeldInEightBits(HeldType(kernel)); }
 // Of a thread: queries and keys, values, sums; and addresses, scores, maxima; of 8 bits what is made of them, and
@@ -32,9 +33,16 @@ bool OfEightBits(const Kernel& kernel) { return IsHeldInEightBits(HeldType(kerne
 std::int64_t RegistersOf(const Kernel& kernel) {
   const std::int64_t depth = AttentionExtent(kernel, kAttentionD), width = AttentionExtent(kernel, kAttentionE);
   const std::int64_t all = depth / 32 * 16 + width / 64 * 48 + 36;
-  return OfEightBits(kernel) ? all + 24 + (HaveScalesEach(kernel) ? 16 : 0) : all;
+  return OfEightBits(kernel) ? all + 12 + (HaveScalesEach(kernel) ? 16 : 0) : all;
 }
 std::int64_t WarpsOf(const Kernel& kernel) { return RegistersOf(kernel) <= 128 ? 8 : 4; }
+// That a multiprocessor holds at a time: of short rows of 8 bits more, so that as many bytes are on their way.
+std::int64_t BlocksOf(const Kernel& kernel) {
+  constexpr std::int64_t kUsual = 2;
+  if (!OfEightBits(kernel)) return kUsual;
+  return std::max(kUsual,
+                  kernel.device->limits.registers / (32 * WarpsOf(kernel) * ((RegistersOf(kernel) + 7) / 8 * 8)));
+}
 std::int64_t SixteensOf(const Kernel& kernel) { return OfEightBits(kernel) ? 2 : 1; }
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
@@ -57,7 +65,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 std::vector<Setting> SplitValues(const Kernel& kernel) {
   const AttentionSharedRows rows = SharedRowsOf(kernel);
   return AttentionSplitValues(kernel, rows.pairs * ((rows.count + kRows - 1) / kRows),
-                              kBlocks * kernel.device->multiprocessors, WarpsOf(kernel));
+                              BlocksOf(kernel) * kernel.device->multiprocessors, WarpsOf(kernel));
 }
 
 constexpr Knob kKnobs[] = {
@@ -77,7 +85,7 @@ class FewEmitter : AttentionSplits {
     out_.Define(std::string(kAttentionPairsText));
     const std::string held = DefineHeld(out_, kernel_);
     out_.Define(std::string(kAttentionFewText));
-    Begin(kBlocks);
+    Begin(static_cast<int>(BlocksOf(kernel_)));
     out_.Line(fmt::format("FewQueries<{}, {}, {}, {}, {}, {}, {}> warp;", DeviceType(MultipliedAs(kernel_)), held,
                           AttentionExtent(kernel_, kAttentionD), width_, SixteensOf(kernel_), HaveScalesEach(kernel_),
                           AttentionWeights(kernel_)));
