@@ -86,8 +86,9 @@ class Model(nn.Module):
     def __init__(self, width, bias=True):
         super().__init__()
         self.linear = nn.Linear(width, 24, bias=bias)
+        self.register_buffer("places", torch.arange(width - 1, -1, -1))
     def forward(self, x, slope):
-        return torch.nn.functional.leaky_relu(self.linear(x), slope) * torch.tensor([float(i % 5) for i in range(24)])
+        return torch.nn.functional.leaky_relu(self.linear(x[:, self.places]), slope) * torch.tensor([float(i % 5) for i in range(24)])
 def get_inputs():
     return [torch.randn(16, 40), 0.125]
 def get_init_inputs():
@@ -99,10 +100,10 @@ BAD = {
     "no Model": ("x = 1\n", "no class Model"),
     "no module": ("class Model: pass\ndef get_inputs(): return []\n", "bad.py:1", "Model is not a torch.nn.Module"),
     "no inputs": ("import torch\nclass Model(torch.nn.Module):\n    def forward(self, x): return x\n", "no get_inputs()"),
-    "raises": (GOOD.replace("return [torch.randn(16, 40), 0.125]", "raise ValueError('no data today')"), "no data today", "bad.py:10"),
+    "raises": (GOOD.replace("return [torch.randn(16, 40), 0.125]", "raise ValueError('no data today')"), "no data today", "bad.py:11"),
     "missing import": ("import surely_not_there\n" + GOOD, "bad.py:1", "surely_not_there", "pip install"),
     "exits": ("import sys\nsys.exit(3)\n", "bad.py:2", "sys.exit"),
-    "data dependent": (GOOD.replace("return torch.nn", "return x if x.sum() > 0 else torch.nn"), "bad.py:8", "torch.where"),
+    "data dependent": (GOOD.replace("return torch.nn", "return x if x.sum() > 0 else torch.nn"), "bad.py:9", "torch.where"),
     "not tensors": (GOOD.replace("return torch.nn.functional", "return 'text' or torch.nn.functional"), "bad.py"),
 }
 
@@ -176,6 +177,9 @@ with torch.inference_mode():
         other.linear.weight.mul_(0.5)
         old.load_state_dict(other.state_dict())
         same(other(x, 0.125), old(x, 0.125))
+others = dict(old.state_dict(), places=torch.arange(40))                        # the kernel has those of the constructor
+refused("other numbers", lambda: new.load_state_dict(others))
+new.load_state_dict(old.state_dict())
 refused("shape", lambda: new(torch.randn(8, 40), 0.125))
 refused("type", lambda: new(x.double(), 0.125))
 refused("slope", lambda: new(x, 0.25))

@@ -102,9 +102,17 @@ Result<std::string> TablesText(const ExportMaterial& material, const Plan& plan)
   const auto list = [](std::string_view name, const std::string& rows) {
     return fmt::format("{} = [{}{}]\n", name, rows.empty() ? "" : "\n", rows);
   };
+  // Numbers that the graph has of the module's buffers: those that a checkpoint brings must be the same.
+  std::string fixed;
+  for (const auto& [key, numbers] : provenance) {
+    if (!key.starts_with("fixed ") || material.model.empty()) continue;
+    std::string words = numbers;
+    std::ranges::replace(words, ' ', ',');
+    fixed += fmt::format("    ({}, {}),\n", Quoted(key.substr(6)), words);
+  }
   const auto numbers = provenance.find("constant arguments");
   return list("hone_inputs", inputs) + list("hone_parameters", parameters) + list("hone_outputs", outputs) +
-         list("hone_buffers", buffers) +
+         list("hone_buffers", buffers) + list("hone_fixed", fixed) +
          fmt::format("hone_prepares = {}\nhone_constant_arguments = {}\n", plan.prepare.empty() ? "False" : "True",
                      numbers == provenance.end() ? "\"\"" : Quoted(numbers->second));
 }

@@ -192,6 +192,13 @@ TEST(ModelNewTest, EveryStepIsLaunchedAsThePlanSays) {
   EXPECT_FALSE(Holds(*text, "-default-device"));
 }
 
+TEST(ModelNewTest, NumbersThatTheKernelHasOfBuffersAreLookedAt) {
+  ExportMaterial material = Material();
+  EXPECT_TRUE(Holds(*ModelNewText(material), "hone_fixed = []\n"));
+  material.problem.provenance["fixed layer.shifts"] = "0 4 1 2";
+  EXPECT_TRUE(Holds(*ModelNewText(material), "hone_fixed = [\n    (\"layer.shifts\", 0,4,1,2),\n]\n"));
+}
+
 TEST(ModelNewTest, KernelBenchsCheckerFindsNothingForbidden) {
   const auto made = ModelNewText(Material());
   ASSERT_TRUE(made);

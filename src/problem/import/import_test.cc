@@ -675,9 +675,16 @@ TEST_F(ImportTest, RecurrentLayersStayWhole) {
 // Places and shifts that no checkpoint changes: what they choose is seen in the graph.
 TEST_F(ImportTest, WholeNumbersInEvenStepsArePartOfTheGraph) {
   NEEDS_TORCH();
+  std::map<std::string, Shape> recorded;
+  std::map<std::string, std::string> provenance;
   const auto ops = [&](const std::string& init, const std::string& forward) {
-    const auto problem = Imported(Module(init, forward), Pythons()[0]);
+    ImportOptions options;
+    options.python = WarmPython(Pythons()[0].path);
+    options.weights_path = folder_->path() + "/weights.safetensors";
+    options.recorded_shapes = &recorded;
+    const auto problem = Import(Write(Module(init, forward)), options);
     if (!problem) return problem.error().message;
+    provenance = problem->provenance;
     std::string text = Ops(*problem);
     for (const auto& tensor : problem->tensors) {
       if (tensor.role == Role::kParameter) text += " " + tensor.name;
@@ -689,13 +696,26 @@ TEST_F(ImportTest, WholeNumbersInEvenStepsArePartOfTheGraph) {
   EXPECT_EQ(ops("pass", "return x[:, [0, 4, 1, 5, 2, 6, 3, 7]]"),
             "aten.arange.start_step aten.view.default aten.transpose.int aten.clone.default aten.view.default "
             "aten.index.Tensor");
+  EXPECT_EQ(recorded.at("steps_1"), (Shape{2, 4}));
+  EXPECT_EQ(recorded.at("steps_2"), (Shape{4, 2}));
   EXPECT_EQ(ops("pass", "return x[:, [0, 3, 1]]").find("arange"), std::string::npos);
   EXPECT_EQ(ops("self.p = torch.arange(8)", "return x[:, self.p]"), steps + "aten.index.Tensor");
   EXPECT_EQ(
       ops("self.register_buffer('p', torch.arange(2, 18, 2).int().view(1, 8), persistent=False)", "return x * self.p"),
       steps + "aten.mul.Tensor");
-  EXPECT_EQ(ops("self.register_buffer('p', torch.arange(8))", "return x[:, self.p]"), "aten.index.Tensor p")
-      << "a checkpoint may say otherwise";
+  EXPECT_EQ(recorded.at("steps"), (Shape{8}));
+  EXPECT_FALSE(provenance.contains("fixed p")) << "no checkpoint says otherwise";
+  EXPECT_EQ(ops("self.register_buffer('p', torch.arange(8) // 2)", "return x[:, self.p]"),
+            "aten.arange.start_step aten.view.default aten.expand.default aten.clone.default aten.view.default "
+            "aten.index.Tensor");
+  EXPECT_EQ(recorded.at("steps_2"), (Shape{4, 2}));
+  EXPECT_EQ(provenance.at("fixed p"), "0 1 1 2") << "a checkpoint may say otherwise, and exports look";
+  EXPECT_EQ(ops("self.register_buffer('p', torch.randint(0, 8, (2,)))", "return x[:, self.p]"), "aten.index.Tensor p")
+      << "drawn, and two are always in even steps";
+  EXPECT_EQ(ops("self.register_buffer('p', torch.tensor(3))", "return x * self.p"), "aten.mul.Tensor p");
+  EXPECT_EQ(ops("self.register_buffer('p', torch.arange(8))", "self.p += 1; return x[:, self.p]").find("arange"),
+            std::string::npos)
+      << "written";
 }
 
 TEST_F(ImportTest, StateThatIsNoBufferIsAParameter) {

@@ -23,6 +23,19 @@ def hone_parameter(model, name, key, fill, dtype, shape, device):
     return torch.view_as_real(model.resolve_conj()) if model.is_complex() else model
 
 
+def hone_check_fixed(model):
+    """Buffers whose numbers the kernel has: which tensors they are, and an end where others have come into them."""
+    found = [hone_parameter(model, key, key, None, None, None, None) for key, *_ in hone_fixed]
+    versions = [(tensor.data_ptr(), tensor._version) for tensor in found]
+    if model.__dict__.get("hone_fixed") != versions:
+        for tensor, (key, start, step, rows, each) in zip(found, hone_fixed):
+            count = tensor.numel() // each
+            wanted = torch.arange(start, start + count * step, step).reshape(rows, -1).t().reshape(-1, 1).expand(-1, each).flatten()
+            if not torch.equal(tensor.detach().flatten().cpu().long(), wanted):
+                raise RuntimeError("%s has other numbers than those that the kernel was made for" % key)
+        model.__dict__["hone_fixed"] = versions
+
+
 def hone_state(model, device, stream):
     """Parameters and workspace of a module, and what the plan prepares: once, and again when a parameter has changed."""
     places = [None if key is None else hone_parameter(model, name, key, fill, dtype, shape, device)
@@ -81,6 +94,8 @@ def hone_run(model, arguments, names):
         if numbers != hone_constant_arguments:
             raise RuntimeError("the kernel was made for the arguments %s, got %s" %
                                (hone_constant_arguments or "that are tensors", numbers or "none"))
+    if hone_fixed:
+        hone_check_fixed(model)
     if len(tensors) != len(hone_inputs):
         raise RuntimeError("the kernel takes %d tensors, got %d" % (len(hone_inputs), len(tensors)))
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):

@@ -210,8 +210,26 @@ if os.path.exists(os.path.join(HERE, "model.py")):
         if given != NUMBERS:
             raise KernelError("the kernel was made for the arguments %s, got %s" % (NUMBERS or "that are tensors", given or "none"))
 
+    # Buffers whose numbers the kernel has, not the module: places and shifts, start, start + step, ..., written in so many rows and read
+    # down their columns, each so many times.
+    FIXED = {key[len("fixed "):]: [int(word) for word in text.split()] for key, text in PROVENANCE.items() if key.startswith("fixed ")}
+
+    def check_fixed(self, *_):
+        for key, (start, step, rows, each) in FIXED.items():
+            found = find(self, key).detach().flatten()
+            count = found.numel() // each
+            wanted = torch.arange(start, start + count * step, step).reshape(rows, -1).t().reshape(-1, 1).expand(-1, each).flatten()
+            if found.device.type != "meta" and not torch.equal(found.cpu().long(), wanted):
+                raise KernelError("%s has other numbers than those that the kernel was made for: optimize with this checkpoint" % key)
+
     class ModelNew(model.Model):
         """Model with another forward: made like it, with the same parameters from the same random numbers."""
+
+        def __init__(self, *arguments, **named):
+            super().__init__(*arguments, **named)
+            check_fixed(self)
+            if FIXED:
+                self.register_load_state_dict_post_hook(check_fixed)
 
         def forward(self, *arguments, **named):
             if named:

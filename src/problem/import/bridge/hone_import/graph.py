@@ -45,6 +45,7 @@ class GraphWriter:
     def __init__(self):
         self.cells = {}   # PyTorch node -> Cell, or a list of them for several results
         self.calls = []   # (op, arguments, [Value or None], line or None)
+        self.assumed = {}  # buffer -> (Value, tensor): those whose numbers are part of the graph and in a checkpoint
 
     def value(self, node):
         cell = self.cells[node]

@@ -154,6 +154,7 @@ class Built:
         self.inputs = list(inputs)
         self.weights = dict(self.model.named_parameters())
         self.weights.update(self.model.named_buffers())
+        self.buffers = {name for name, _ in self.model.named_buffers()}
         # What no checkpoint changes: tensors that a module merely holds, and buffers that are not saved with its state.
         self.fixed = {(prefix + "." if prefix else "") + name
                       for prefix, part in self.model.named_modules() for name in part._non_persistent_buffers_set}

@@ -137,6 +137,9 @@ class Importer:
             else:
                 generator = self.generator(name, tensor, lambda key=key: self.real(key).weights[key])
             add(value, "parameter", pairs(tensor), generator)
+        for key, (value, tensor) in self.writer.assumed.items():
+            if value in used:
+                self.notes["fixed " + key] = "%d %d %d %d" % even_steps(tensor)
         for value, tensor in self.constants:
             if value not in used:
                 continue

@@ -271,48 +271,70 @@ def part_of_graph(writer, value, tensor):
     steps = even_steps(tensor)
     if steps is None:
         return False
+    start, step, turned, each = steps
+    count = tensor.numel() // each
 
-    def call(op, made, **arguments):
+    def call(op, shape, **arguments):
+        made = Value("steps", torch.empty(shape, dtype=tensor.dtype, device="meta"))
         writer.calls.append(("aten." + op, arguments, [made], None))
         return made
 
-    start, step, turned = steps
-    count = tensor.numel()
-    made = call("arange.start_step", Value("steps", tensor), start=start, end=start + count * step, step=step, dtype=DTYPES[tensor.dtype])
+    made = call("arange.start_step", [count], start=start, end=start + count * step, step=step, dtype=DTYPES[tensor.dtype])
     if turned > 1:
-        made = call("view.default", Value("steps", tensor), self=made, size=[turned, count // turned])
-        made = call("transpose.int", Value("steps", tensor), self=made, dim0=0, dim1=1)
-        made = call("clone.default", Value("steps", tensor), self=made)
-    call("view.default", value, self=made, size=list(tensor.shape))
+        made = call("view.default", [turned, count // turned], self=made, size=[turned, count // turned])
+        made = call("transpose.int", [count // turned, turned], self=made, dim0=0, dim1=1)
+        made = call("clone.default", [count // turned, turned], self=made)
+    if each > 1:
+        made = call("view.default", [count, 1], self=made, size=[count, 1])
+        made = call("expand.default", [count, each], self=made, size=[count, each])
+        made = call("clone.default", [count, each], self=made)
+    writer.calls.append(("aten.view.default", {"self": made, "size": list(tensor.shape)}, [value], None))
     return True
 
 
 def value_of(built, name):
-    """What a weight holds, if that is known: of a fake one, what it was made of."""
+    """What a weight holds in which chance has no part, if that is known."""
     tensor = built.weights[name]
-    if not isinstance(tensor, FakeTensor):
-        return tensor
-    made = built.recorder.of(tensor).value
+    origin = built.recorder.of(tensor)
+    if origin.random or not isinstance(tensor, FakeTensor):
+        return None if origin.random else tensor
+    known = built.recorder.known.of(tensor)
+    if known is not None and known.dim() > 0:
+        return known
+    made = origin.value
     return None if made is None or made.numel() != tensor.numel() or not tensor.is_contiguous() else made.reshape(tensor.shape)
 
 
+def is_fixed(built, name, value):
+    """Whether a weight is what the constructor makes it. Of numbers that a checkpoint brings, too, that is taken for granted where
+    they are places or shifts, in even steps, and exports look whether it is so."""
+    return name in built.fixed or (name in built.buffers and value.dim() > 0)
+
+
 def even_steps(tensor):
-    """(start, step, rows) of start, start + step, ..., written in so many rows and read down their columns; None of other numbers."""
+    """(start, step, rows, each) of start, start + step, ..., written in so many rows and read down their columns, each number so
+    many times; None of other numbers."""
     if tensor.dtype not in (torch.int64, torch.int32) or tensor.numel() < 2:
         return None
     numbers = tensor.detach().cpu().flatten()
+    others = (numbers != numbers[0]).nonzero()
+    each = int(others[0]) if len(others) else 0
+    if each > 1 and numbers.numel() % each == 0 and torch.equal(numbers, numbers[::each].repeat_interleave(each)):
+        numbers = numbers[::each]
+    else:
+        each = 1
     ordered, count = numbers.sort().values, numbers.numel()
     start, step = ordered[0].item(), (ordered[1] - ordered[0]).item()
     if step == 0 or count * step >= 2 ** 31 or abs(start) >= 2 ** 31:
         return None
     even = torch.arange(start, start + count * step, step, dtype=tensor.dtype)
     if torch.equal(numbers, even):
-        return start, step, 1
+        return start, step, 1, each
     if torch.equal(numbers, even.flip(0)):
-        return start + (count - 1) * step, -step, 1
+        return start + (count - 1) * step, -step, 1, each
     for rows in range(2, count // 2 + 1):
         if count % rows == 0 and torch.equal(numbers, even.view(rows, -1).t().flatten()):
-            return start, step, rows
+            return start, step, rows, each
     return None
 
 
@@ -333,9 +355,11 @@ def trace(built):
                                     "forward begin with torch.view_as_complex" % what)
                 inputs[what] = value
             elif kind == "weight":
-                known = value_of(built, what) if what in built.fixed and sources[node] not in written else None
-                if known is None or not part_of_graph(writer, value, known):
+                known = None if sources[node] in written else value_of(built, what)
+                if known is None or not is_fixed(built, what, known) or not part_of_graph(writer, value, known):
                     weights[what] = value
+                elif what not in built.fixed:
+                    writer.assumed[what] = value, known
             elif not part_of_graph(writer, value, what):
                 constants.append((value, what))
             writer.cells[node] = Cell(value_or_pair(writer, value))
