@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "dsl/cpu/expr_writer.h"
 #include "dsl/cpu/loop_text.h"
 
@@ -32,11 +34,21 @@ std::string MatmulEmitter::Target(const std::string& i, const std::string& j) co
 }
 
 void MatmulEmitter::OpenBatches() {
-  for (const auto& dim : shape_.batch) writer_.Open(For(dim.var, dim.extent));
+  for (const auto& dim : shape_.batch) {
+    if (!IsChosen(dim)) writer_.Open(For(dim.var, dim.extent));
+  }
+  for (const auto& dim : shape_.batch) {
+    if (IsChosen(dim))
+      writer_.Line(fmt::format("const long {} = {};", dim.var, Text(kernel_.inputs[2], shape_.Index("0", "0", "0"))));
+  }
 }
 
 void MatmulEmitter::CloseBatches() {
-  for (std::size_t i = 0; i < shape_.batch.size(); ++i) writer_.Close();
+  for (int i = 0; i < BatchLoops(); ++i) writer_.Close();
+}
+
+int MatmulEmitter::BatchLoops() const {
+  return static_cast<int>(std::ranges::count_if(shape_.batch, [&](const LoopDim& dim) { return !IsChosen(dim); }));
 }
 
 }  // namespace hone::dsl

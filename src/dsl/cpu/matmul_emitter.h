@@ -30,15 +30,20 @@ class MatmulEmitter {
   std::string Text(const Expr& expr, const std::vector<std::string>& index, const std::string& it = "");
   // Where the result's element is stored.
   std::string Target(const std::string& i, const std::string& j) const;
-  // The loops over batches around all else.
+  // The loops over batches around all else, and which matrix a batch has where it chooses one.
   void OpenBatches();
   void CloseBatches();
-  int Batches() const { return static_cast<int>(shape_.batch.size()); }
+  // How many loops threads share: those over batches and so many more, which have to stand next to them.
+  int SharedLoops(int more) const { return BatchLoops() + (shape_.chooses ? 0 : more); }
 
   const KernelProgram& program_;
   const Kernel& kernel_;
   Writer& writer_;
   MatmulShape shape_;
+
+ private:
+  bool IsChosen(const LoopDim& batch) const { return shape_.chooses && batch.reduced; }
+  int BatchLoops() const;
 };
 
 }  // namespace hone::dsl

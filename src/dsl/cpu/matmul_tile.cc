@@ -36,7 +36,7 @@ class TileEmitter : MatmulPanels {
     if (in_groups_ || in_segments_) WriteEnds();
 
     // Blocks that threads take one after the other, whoever is free.
-    writer_.ParallelFor(Batches() + 2, "dynamic");
+    writer_.ParallelFor(SharedLoops(2), "dynamic");
     OpenBatches();
     writer_.Open(fmt::format("for (long {0} = 0; {0} < {1}; {0} += {2})", in_groups_ ? "t0" : "i0", m, rows));
     writer_.Open(fmt::format("for (long j0 = 0; j0 < {}; j0 += {})", n, columns));

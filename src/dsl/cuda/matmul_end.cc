@@ -417,8 +417,11 @@ std::optional<std::string> CheckTiles(const Kernel& kernel) {
     dense &= head.target_stride == step * apart;
   }
   step *= shape.n.extent / shape.row;
-  for (std::size_t d = shape.batch.size(); d-- > 0; step *= shape.batch[d].extent)
-    dense &= shape.batch[d].reduced || shape.batch[d].target_stride == step;
+  for (std::size_t d = shape.batch.size(); d-- > 0;) {
+    if (shape.batch[d].reduced) continue;
+    dense &= shape.batch[d].target_stride == step;
+    step *= shape.batch[d].extent;
+  }
   if (!dense) return "rows of several batches lie side by side; try lines";
   return std::nullopt;
 }

@@ -33,7 +33,7 @@ std::optional<MatrixArgument> MatrixOf(const KernelProgram* program, const Kerne
 
 bool Multiplies(const Kernel& kernel) {
   const MatmulShape shape(kernel);
-  if (!kernel.lets.empty()) return false;
+  if (!kernel.lets.empty() || HasChoice(kernel)) return false;
   const int a = OperandOf(kernel.inputs[0]), b = OperandOf(kernel.inputs[1]);
   if (a < 0 || b < 0 || shape.batch.size() > 1 || ElementCount(kernel.result) == 0 || shape.k.extent == 0) return false;
   const DType type = kernel.operand_types[static_cast<std::size_t>(a)];

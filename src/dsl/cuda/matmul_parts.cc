@@ -53,6 +53,7 @@ void MatmulInParts::Launch(std::int64_t blocks, const Cut& cut, std::int64_t sta
         launch.reads.push_back(buffer);
     }
   }
+  text_.ReadChoice(launch);
   if (cut.parts > 1) {
     launch.scratch_writes = {partial_};
   } else {

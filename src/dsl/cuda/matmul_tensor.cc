@@ -189,6 +189,7 @@ class TensorEmitter {
       launch.scratch_writes = {partial_};
     }
     if (Grouped() || settings_.segments) launch.reads.push_back(Ends().buffer);
+    text_.ReadChoice(launch);
     if (blocks_) std::ranges::copy(BuffersOf(kernel_, kernel_.lets[0].body), std::back_inserter(launch.reads));
     if (scaled_) launch.scratch_reads = {operands_[0].scales, operands_[1].scales};
     launch.maps = {{"a_map", Map(0)}};

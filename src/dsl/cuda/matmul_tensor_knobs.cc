@@ -71,7 +71,8 @@ bool EndsInStages(const Kernel& kernel, const MatmulShape& shape, TensorSettings
 
 // Plain products of whole matrices that lie along K: what can be set on how their rows are copied is theirs alone.
 bool CopiesRowsOfK(const Kernel& kernel, TensorPrecision precision) {
-  return IsPlain(kernel) && !EndsOfParts(kernel) && !FoldsColumns(kernel) && LieAlongK(kernel, precision);
+  return IsPlain(kernel) && !EndsOfParts(kernel) && !HasChoice(kernel) && !FoldsColumns(kernel) &&
+         LieAlongK(kernel, precision);
 }
 
 // The copy engine is slow where it fills rows up: of a K that ends in the first half of a row of 128 bytes shorter ones

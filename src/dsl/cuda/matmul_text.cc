@@ -21,7 +21,7 @@ MatmulText::MatmulText(const KernelProgram& program, const Kernel& kernel, Devic
 
 std::int64_t MatmulText::Batches() const {
   std::int64_t count = 1;
-  for (const auto& dim : shape.batch) count *= dim.extent;
+  for (std::size_t d = 0; d < shape.batch.size(); ++d) count *= IsChosen(d) ? 1 : shape.batch[d].extent;
   return count;
 }
 
@@ -93,7 +93,7 @@ std::vector<std::string> MatmulText::OpenBatches(const std::string& batch, int i
   std::vector<std::string> names(shape.batch.size(), "0");
   std::vector<std::size_t> which;
   for (std::size_t d = 0; d < shape.batch.size(); ++d) {
-    if (input < 0 || Varies(input, d)) which.push_back(d);
+    if (input < 0 ? !IsChosen(d) : Varies(input, d)) which.push_back(d);
   }
   std::int64_t step = 1;
   for (std::size_t i = which.size(); i-- > 0;) {
@@ -103,6 +103,12 @@ std::vector<std::string> MatmulText::OpenBatches(const std::string& batch, int i
     step *= dim.extent;
     names[which[i]] = out_.Fresh(dim.var);
     out_.Line(fmt::format("const {} {} = {};", index, names[which[i]], text));
+  }
+  for (std::size_t d = 0; input < 0 && d < shape.batch.size(); ++d) {
+    if (!IsChosen(d)) continue;
+    const std::string number = Text(kernel_.inputs[2], Places(names, "0", "0", "0"), {});
+    names[d] = out_.Fresh(shape.batch[d].var);
+    out_.Line(fmt::format("const {0} {1} = static_cast<{0}>({2});", index, names[d], number));
   }
   return names;
 }
@@ -226,6 +232,7 @@ void MatmulText::EmitSums(const std::string& partial, std::int64_t parts) const 
   out_.Line(fmt::format("for (int i = 0; i < {}; ++i) it += {}[i * {}l + place];", parts, partial, count));
   out_.Line(fmt::format("{} = {};", Target(batches, "m", "n"), Result(batches, "m", "n", {"it"})));
   DeviceWriter::LaunchShape launch = Reading(kernel_.epilogue);
+  ReadChoice(launch);
   launch.grid_x = (count + kThreads - 1) / kThreads;
   launch.writes = {kernel_.target};
   launch.scratch_reads = {partial};
@@ -237,6 +244,13 @@ DeviceWriter::LaunchShape MatmulText::Reading(const Expr& expr) const {
   DeviceWriter::LaunchShape launch;
   launch.reads = BuffersOf(kernel_, expr);
   return launch;
+}
+
+void MatmulText::ReadChoice(DeviceWriter::LaunchShape& launch) const {
+  if (!HasChoice(kernel_)) return;
+  for (const int buffer : BuffersOf(kernel_, kernel_.inputs[2])) {
+    if (std::ranges::find(launch.reads, buffer) == launch.reads.end()) launch.reads.push_back(buffer);
+  }
 }
 
 }  // namespace hone::dsl

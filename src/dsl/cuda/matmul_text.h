@@ -23,7 +23,7 @@ class MatmulText {
   // The type of indices: "int" where all that the statement reads or writes can be counted in it.
   std::string index = "int";
 
-  std::int64_t Batches() const;
+  std::int64_t Batches() const;        // not the matrices that are chosen from
   std::int64_t ResultBatches() const;  // those that the result has: not groups of rows
   // Whether the operand (0: A, 1: B, from 2 on: what the lets multiply A with) is another one in each batch of a
   // dimension, and how many it is of.
@@ -43,7 +43,8 @@ class MatmulText {
   bool Constant(int input) const;
 
   // Lines that declare the batch indices of the batch with the number `batch`; of those alone along which the operand
-  // varies, or of all (-1). One name a dimension, "0" where there is none.
+  // varies, or of all (-1), to which belongs which matrix the batch has chosen. One name a dimension, "0" where there
+  // is none.
   std::vector<std::string> OpenBatches(const std::string& batch, int input) const;
   // The number of the operand's batch, of all batch indices.
   std::string BatchOf(int input, const std::vector<std::string>& batches) const;
@@ -81,8 +82,11 @@ class MatmulText {
 
   // A launch that reads what an expression does.
   DeviceWriter::LaunchShape Reading(const Expr& expr) const;
+  // It also reads which matrices the batches have, where they choose them.
+  void ReadChoice(DeviceWriter::LaunchShape& launch) const;
 
  private:
+  bool IsChosen(std::size_t batch) const { return shape.chooses && shape.batch[batch].reduced; }
   std::vector<std::string> Places(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
                                   const std::string& k) const;
   const Expr& Input(int input) const { return InputOf(kernel_, static_cast<std::size_t>(input)); }

@@ -78,6 +78,61 @@ row = matmul(one, more) by {heads: 2} with {path: stream}
                        2, random);
 }
 
+// What is drawn of whole numbers is more than there are matrices.
+TEST(MatmulTest, BatchesChooseTheirMatrices) {
+  std::mt19937 random(8);
+  testing::ExpectRight(testing::MustCheck(R"(program chosen
+input x: f32[6, 5, 17]
+input one: f32[6, 1, 17]
+input t: f32[3, 1, 1, 17]
+param w: f32[4, 17, 33]
+param u: f32[4, 33, 17]
+input which: i64[6]
+input places: i32[3, 2]
+input s: f32[6, 5, 33]
+output y: f32[6, 5, 33]
+output packed: f32[6, 5, 33]
+output dots: f32[6, 1, 33]
+output streamed: f32[3, 2, 1, 33]
+output gated: f32[6, 5, 33]
+output single: f32[1, 5, 33]
+view ut = u: [4, 17, 33] strides [561, 1, 17]
+view first = x: [1, 5, 17] strides [85, 17, 1]
+view last = which: [1] strides [1] offset 5
+y = matmul(x, w, mod(which, 4)) -> it + s
+packed = matmul(x, ut, mod(which, 4)) with {path: tile, prepack: no}
+dots = matmul(one, ut, select(which < 50, 0, int(3))) with {path: dot}
+streamed = matmul(t, w, mod(places, 4)) with {path: stream} -> relu(it)
+gated = matmul(x, w, mod(which, 4))
+  let g = product(ut)
+  -> it * g
+single = matmul(first, w, mod(last, 4)) with {path: tile}
+)"),
+                       2, random);
+  const auto complaint = [](const std::string& x, const std::string& w, const std::string& which,
+                            const std::string& more = "") {
+    const auto lowered = Lower("program p\ninput x: f32" + x + "\ninput w: f32" + w + "\ninput which: " + which +
+                                   "\noutput y: f32[6, 5, 33]\ny = matmul(x, w, which)" + more,
+                               nullptr);
+    const auto* said = std::get_if<Complaint>(&lowered);
+    return said ? said->message : std::string("taken");
+  };
+  EXPECT_EQ(complaint("[6, 5, 17]", "[4, 17, 33]", "i64[6]"), "taken");
+  EXPECT_EQ(complaint("[6, 5, 17]", "[17, 33]", "i64[6]"),
+            "matmul of [6, 5, 17], [17, 33] and [6]: wants A [.., M, K], B [G, K, N] and the number of a matrix of B "
+            "for each batch, [..]");
+  EXPECT_EQ(complaint("[6, 5, 16]", "[4, 17, 33]", "i64[6]"),
+            "matmul of [6, 5, 16], [4, 17, 33] and [6]: A's columns (16) must be as many as B's rows (17)");
+  EXPECT_EQ(complaint("[6, 5, 17]", "[4, 17, 33]", "i64[5]"),
+            "matmul of [6, 5, 17], [4, 17, 33] and [5]: the batches do not broadcast");
+  EXPECT_EQ(complaint("[5, 17]", "[4, 17, 33]", "i64[]"),
+            "matmul of [5, 17], [4, 17, 33] and []: there must be a batch at least, if of one; take views with a "
+            "dimension more");
+  EXPECT_EQ(complaint("[6, 5, 17]", "[4, 17, 33]", "f32[6]"), "which matrix a batch has is a whole number");
+  EXPECT_EQ(complaint("[6, 5, 17]", "[4, 17, 33]", "i64[6]", " by {heads: 1}"),
+            "'heads' side by side have matrices of their own: none is chosen");
+}
+
 TEST(MatmulTest, PairsOfColumnsAreRotatedOnDevicesAlone) {
   const auto complaint = [](const std::string& chain, const std::string& settings = "") {
     const auto lowered = Lower(

@@ -41,6 +41,7 @@ MatmulShape::MatmulShape(const Kernel& kernel) {
     for (const auto& operand : kernel.operands) dim.strides.push_back(operand.strides[d]);
     dims.push_back(std::move(dim));
   }
+  chooses = HasChoice(kernel);
   const std::vector<std::size_t> right = RightOperands(kernel);
   const bool column_groups = ColumnsOfGroup(kernel) > 0;
   if (column_groups) dims[static_cast<std::size_t>(kernel.axes[0])].target_stride = 1;
@@ -81,7 +82,7 @@ MatmulShape::MatmulShape(const Kernel& kernel) {
 
 MatmulShape MatmulShape::WithHeads(const Kernel& kernel) {
   MatmulShape shape(kernel);
-  if (shape.groups() > 0 || kernel.inputs.size() != 2 || kernel.axes.size() != 1) return shape;
+  if (kernel.inputs.size() != 2 || kernel.axes.size() != 1) return shape;
   const auto joins = [&](const LoopDim& batch) {
     bool all = true;
     for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) {
@@ -126,8 +127,9 @@ double AddedProducts(const Kernel& kernel) {
     for (const std::size_t d : {3, 4, 5}) products *= static_cast<double>(kernel.space[d].extent);
     return products;
   }
-  const bool shared = HasGroups(kernel) || HasSegments(kernel);
-  return SpaceCount(kernel) / (shared ? static_cast<double>(kernel.space[0].extent) : 1);
+  if (kernel.inputs.size() != 3) return SpaceCount(kernel);
+  const int groups = HasSegments(kernel) ? 0 : kernel.axes[0];
+  return SpaceCount(kernel) / static_cast<double>(kernel.space[static_cast<std::size_t>(groups)].extent);
 }
 
 std::vector<std::string> MatmulShape::Index(const std::string& i, const std::string& j, const std::string& p) const {

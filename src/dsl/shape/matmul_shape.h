@@ -12,8 +12,9 @@
 namespace hone::dsl {
 
 // The matrices as loops see them: batches that all operands continue through have become rows. Of products of groups,
-// the groups are the one batch, and it is reduced: each row of A is of one of them. Where columns are folded in groups,
-// the target's stride along n is from one group to the next.
+// the groups are the one batch, and it is reduced: each row of A is of one of them. Where batches choose their B, the
+// matrices to be chosen from are the last batch, and it is reduced: each of the others is of one of them. Where columns
+// are folded in groups, the target's stride along n is from one group to the next.
 struct MatmulShape {
   std::vector<LoopDim> batch;
   LoopDim m, n, k;
@@ -25,6 +26,8 @@ struct MatmulShape {
   std::vector<LoopDim> heads;
   std::int64_t head = 1, row = 1;
 
+  bool chooses = false;  // HasChoice
+
   explicit MatmulShape(const Kernel& kernel);
 
   // Likewise, but n goes through the last batches as well along which A is the same and what it is multiplied with has
@@ -32,7 +35,7 @@ struct MatmulShape {
   static MatmulShape WithHeads(const Kernel& kernel);
 
   // How many groups of rows there are; 0 where all rows are multiplied with the same B of their batch.
-  std::int64_t groups() const { return !batch.empty() && batch[0].reduced ? batch[0].extent : 0; }
+  std::int64_t groups() const { return !chooses && !batch.empty() && batch[0].reduced ? batch[0].extent : 0; }
 
   // As it is of one group, where all have as many rows.
   static MatmulShape OfOneGroup(const Kernel& kernel);
@@ -44,9 +47,15 @@ struct MatmulShape {
   std::string Column(const std::string& j) const;
 };
 
-// Whether a third operand says where segments of K end, each of which is a product by itself; or groups of rows.
+// Whether a third operand says where segments of K end, each of which is a product by itself; or groups of rows; or
+// which matrix each batch is multiplied with (families/matmul.cc).
 inline bool HasSegments(const Kernel& kernel) { return kernel.inputs.size() == 3 && kernel.axes.size() == 1; }
-inline bool HasGroups(const Kernel& kernel) { return kernel.inputs.size() == 3 && kernel.axes.size() == 2; }
+inline bool HasGroups(const Kernel& kernel) {
+  return kernel.inputs.size() == 3 && kernel.axes.size() == 2 && kernel.axes[0] == 0;
+}
+inline bool HasChoice(const Kernel& kernel) {
+  return kernel.inputs.size() == 3 && kernel.axes.size() == 2 && kernel.axes[0] > 0;
+}
 
 // Whether blocks of the operands have scales of their own, which the one let makes. The first three dimensions of the
 // space are the blocks of rows, of columns and of K then.
@@ -60,7 +69,7 @@ ScaleBlock BlockOf(const Kernel& kernel);
 // a row is folded whole. The groups are the first dimension of the space, along which nothing varies.
 std::int64_t ColumnsOfGroup(const Kernel& kernel);
 
-// How many products of numbers are added: each row, or each term, is of one group alone.
+// How many products of numbers are added: each row, each term and each batch is of one group alone.
 double AddedProducts(const Kernel& kernel);
 
 // A and B, and the right operands of the lets, where those are such: as many products as there are of right ones.

@@ -279,6 +279,8 @@ class Interpreter {
         Kernel over_k = kernel;
         over_k.axes = {kernel.axes.back()};
         if (family == "grouped_matmul") at[kernel.space[0].id] = GroupOfRow(kernel, at);
+        if (HasChoice(kernel))
+          at[kernel.space[static_cast<std::size_t>(kernel.axes[0])].id] = static_cast<std::int64_t>(input(2));
         const auto product = [&](const Expr& right) {
           return Fold(over_k, ReduceOp::kSum, at, [&] { return input(0) * Evaluate(kernel, right, at, 0, {}); });
         };

@@ -30,7 +30,7 @@ class DotEmitter : MatmulEmitter {
       return over_n ? fmt::format("for (long j = 0; j < {}; j += {})", n / columns * columns, columns)
                     : fmt::format("for (long i = 0; i < {}; i += {})", m / rows * rows, rows);
     };
-    writer_.ParallelFor(Batches() + 2);
+    writer_.ParallelFor(SharedLoops(2));
     OpenBatches();
     writer_.Open(loop(n_outside));
     writer_.Open(loop(!n_outside));
@@ -41,7 +41,7 @@ class DotEmitter : MatmulEmitter {
     // What is left over: the last rows, then the last columns of the others.
     if (m % rows) {
       writer_.Comment("The last rows.");
-      writer_.ParallelFor(Batches() + 1);
+      writer_.ParallelFor(SharedLoops(1));
       OpenBatches();
       writer_.Open(fmt::format("for (long j = 0; j < {}; ++j)", n));
       Dots(fmt::format("{}", m / rows * rows), m % rows, "j", 1);
@@ -50,7 +50,7 @@ class DotEmitter : MatmulEmitter {
     }
     if (n % columns) {
       writer_.Comment("The last columns.");
-      writer_.ParallelFor(Batches() + 1);
+      writer_.ParallelFor(SharedLoops(1));
       OpenBatches();
       writer_.Open(fmt::format("for (long i = 0; i < {}; ++i)", m / rows * rows));
       Dots("i", 1, fmt::format("{}", n / columns * columns), n % columns);

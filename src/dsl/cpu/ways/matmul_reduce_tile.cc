@@ -56,7 +56,7 @@ class FoldedBlocks : MatmulPanels {
       if (places()) part_places_ = writer_.Scratch("part_places", "long", count);
       if (exponentials()) part_sums_ = writer_.Scratch("part_sums", real, count);
     }
-    writer_.ParallelFor(Batches() + 2, "dynamic");
+    writer_.ParallelFor(SharedLoops(2), "dynamic");
     OpenBatches();
     writer_.Open(fmt::format("for (long i0 = 0; i0 < {}; i0 += {})", m, rows));
     writer_.Open(fmt::format("for (long j0 = 0; j0 < {}; j0 += {})", n, columns));
@@ -220,7 +220,7 @@ class FoldedBlocks : MatmulPanels {
   void Together() {
     const std::string total = sums() ? "double" : writer_.real(), part = fmt::format("{}[{}]", parts_, Part("b", "j"));
     writer_.Comment("What the blocks have made of each.");
-    writer_.ParallelFor(Batches() + 1);
+    writer_.ParallelFor(SharedLoops(1));
     OpenBatches();
     writer_.Open(fmt::format("for (long j = 0; j < {}; ++j)", shape_.n.extent));
     writer_.Line(

@@ -26,7 +26,7 @@ class StreamEmitter : MatmulEmitter {
     const std::int64_t at_a_time = m <= 4 ? 4 : m <= 8 ? 2 : 1;
     const std::int64_t flush = 256;  // rows of B between flushes into the totals
     const bool several = k > flush;
-    writer_.ParallelFor(Batches() + 1);
+    writer_.ParallelFor(SharedLoops(1));
     OpenBatches();
     writer_.Open(fmt::format("for (long j0 = 0; j0 < {}; j0 += {})", n, width));
     std::string columns = fmt::format("{}", width);

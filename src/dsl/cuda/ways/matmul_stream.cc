@@ -68,6 +68,7 @@ DType HalvesOf(const Kernel& kernel) { return AllAre(kernel, DType::kBF16) ? DTy
 
 std::optional<std::string> WhyNot(const Kernel& kernel) {
   if (auto lacks = Lacks(*kernel.device, kTensorNeeds)) return lacks;
+  if (HasChoice(kernel)) return "every multiprocessor reads as many columns, and of a matrix that is chosen none may";
   const MatmulShape shape(kernel);
   if (shape.m.extent > kMostRows)
     return fmt::format("it holds all {} rows at once, {} are possible", shape.m.extent, kMostRows);
