@@ -61,6 +61,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   }
   if (fusion.attention) GroupAttention();
   if (fusion.products) GroupRows();
+  if (fusion.products) GroupChoices();
   if (fusion.products) GroupProducts();
   if (fusion.products) GroupSlices(ProductOfSlices);
   if (fusion.products) GroupFoldedProducts();

@@ -165,10 +165,14 @@ void Fuser::SplitRows(std::size_t scores) {
 }
 
 // Of a product that reads as `between` what another's result became: whether no parameter is multiplied, as where that
-// is scores of queries and keys. Two layers stay two products, which each make the most of a device.
+// is scores of queries and keys. Two layers stay two products, which each make the most of a device, also where their
+// weights are looked up.
 bool Fuser::WeighsByScores(std::size_t product, int between, std::size_t scores) const {
   const auto is_data = [&](const FlatLoad& load) {
-    const Buffer& read = memory_.graph().buffers()[Id(load.buffer)];
+    const int maker = maker_[Id(load.buffer)];
+    const bool moves = maker >= 0 && IsSimpleMap(Id(maker)) && pieces_[Id(maker)].value->kind == Expr::Kind::kLoad;
+    const int root = moves ? memory_.Root(pieces_[Id(maker)].value->buffer) : load.buffer;
+    const Buffer& read = memory_.graph().buffers()[Id(root)];
     return read.stage >= 0 || memory_.graph().problem().tensors[Id(read.tensor)].role != Role::kParameter;
   };
   return LoadsBuffer(pieces_[product].fold->body, between) && !LoadsBuffer(pieces_[product].fold->finish, between) &&

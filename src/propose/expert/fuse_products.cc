@@ -97,7 +97,7 @@ bool Fuser::GoesTogether(std::size_t at) const {
     if (node.kind == Expr::Kind::kLoad) halves &= IsHalf(memory_.KeptAs(memory_.Root(node.buffer)));
   });
   const bool of_groups = product.inside.size() == 1 && !IsProduct(product.inside[0]);
-  return halves && (of_groups || (product.inside.empty() && known_[at].plain));
+  return halves && (of_groups || (product.inside.empty() && (known_[at].plain || !product.looked_up.empty())));
 }
 
 // Such a product and the one map that reads it, in slices.
@@ -127,6 +127,7 @@ void Fuser::GroupProducts() {
         continue;
       const auto other = static_cast<std::size_t>(maker);
       if (!GoesTogether(other) || pieces_[other].inside.size() != pieces_[i].inside.size() ||
+          pieces_[other].looked_up.size() != pieces_[i].looked_up.size() ||
           ElementCount(Extents(pieces_[i].space)) != ElementCount(Extents(pieces_[other].space)))
         continue;
       pieces_[i].inside.push_back(pieces_[other]);
@@ -156,8 +157,8 @@ void Fuser::MakeProductsOnce() {
 void Fuser::RotateProducts() {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const Piece& product = pieces_[i];
-    if (!known_[i].alive || !IsProduct(product) || !product.inside.empty() || !OfHalves(product) ||
-        memory_.IsOutput(product.buffer))
+    if (!known_[i].alive || !IsProduct(product) || !product.inside.empty() || !product.looked_up.empty() ||
+        !OfHalves(product) || memory_.IsOutput(product.buffer))
       continue;
     const auto readers = Readers(product.buffer);
     pieces_[i].may_rotate = readers.size() > 1;
@@ -186,6 +187,25 @@ void Fuser::GroupRows() {
         continue;
       pieces_[i].inside = {pieces_[group]};
       Kill(group);
+      Learn(i);
+      break;
+    }
+  }
+}
+
+// A product and the map that looks one of its factors up, matrix by matrix, for it alone. Whether it does so is for the
+// recogniser to see.
+void Fuser::GroupChoices() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!known_[i].alive || !IsProduct(pieces_[i]) || !known_[i].plain || !pieces_[i].looked_up.empty()) continue;
+    for (const int read : std::vector<int>(known_[i].reads)) {
+      const int maker = maker_[Id(read)];
+      if (maker < 0 || memory_.IsOutput(read) || !IsSimpleMap(Id(maker)) || known_[Id(maker)].plain ||
+          pieces_[Id(maker)].value->kind != Expr::Kind::kLoad || !pieces_[Id(maker)].also.empty() ||
+          Readers(read) != std::vector<std::size_t>{i} || LoadsBuffer(pieces_[i].fold->finish, read))
+        continue;
+      pieces_[i].looked_up = {pieces_[Id(maker)]};
+      Kill(Id(maker));
       Learn(i);
       break;
     }

@@ -156,6 +156,7 @@ class Fuser {
   void MakeProductsOnce();
   void RotateProducts();
   void GroupRows();
+  void GroupChoices();
   bool IsWorthFolding(const Piece& product, const Fold& fold) const;
   std::optional<std::size_t> JoinExtreme(std::size_t place, std::size_t extreme);
   void GroupFoldedProducts();

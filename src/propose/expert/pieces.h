@@ -73,7 +73,8 @@ struct Piece {
                                   // of places in order: maps that look up the elements that are there;
                                   // of the fold of a product that finds a place: the fold that finds what is there
   std::vector<Piece> looked_up;   // of attention, or the map around it: maps that look its keys and values up by pages
-                                  // (pages.h), or convert what is of 8 bits (held_rows.h), for it alone, in order
+                                  // (pages.h), or convert what is of 8 bits (held_rows.h), for it alone, in order; of
+                                  // a product: the map that looks up one of its factors
   bool may_rotate = false;        // of a product that others read, too: it may turn pairs of columns that maps turn
   int sequence = -1;              // a step of the sequence of this number: Stage::sequence
   int along = 0;                  // of a step: the dimension of `space` that is walked in order

@@ -120,8 +120,12 @@ class ProgramWriter {
     const auto write = [&](const Piece& one) { return WritePiece(one); };
     if (!piece.looked_up.empty()) {
       if (TryKinds({Form::kAround}, piece)) return true;
-      Piece after = piece;  // the first by itself
-      after.looked_up.erase(after.looked_up.begin());
+      Piece after = piece;
+      if (!piece.inside.empty() && !piece.inside[0].looked_up.empty()) {
+        after.inside.clear();  // of two products that no kernel makes together each looks up its own
+        return std::ranges::all_of(piece.inside, write) && WritePiece(after);
+      }
+      after.looked_up.erase(after.looked_up.begin());  // the first by itself
       return WritePiece(piece.looked_up[0]) && WritePiece(after);
     }
     if (!piece.inside.empty()) {
@@ -304,8 +308,7 @@ class ProgramWriter {
     if (TypesOf({Aim(changed, piece.buffer)})) statement = std::move(changed);
   }
   bool HasEightBits(const Piece& piece) const {
-    const auto loads = memory_.Loads(piece.fold->body);
-    return std::any_of(loads.begin(), loads.end(), [&](const auto& load) {
+    return std::ranges::any_of(memory_.Loads(piece.fold->body), [&](const auto& load) {
       const DType type = memory_.graph().buffers()[static_cast<std::size_t>(load.buffer)].dtype;
       return IsFloat(type) && Bytes(type) == 1;
     });
@@ -315,13 +318,11 @@ class ProgramWriter {
   // Likewise of maps that are no one map.
   bool WriteApart(const Piece& norm) {
     // What is one a row its statistics are, by themselves.
-    if (!std::all_of(norm.also.begin(), norm.also.end(),
-                     [&](const Piece& one) { return IsOfRow(norm, one) || WritePiece(one); }))
+    if (!std::ranges::all_of(norm.also, [&](const Piece& one) { return IsOfRow(norm, one) || WritePiece(one); }))
       return false;
     if (const auto apart = LogSumApart(norm)) return WritePiece(apart->first) && WritePiece(apart->second);
     // Some are there only as parts of it.
-    if (std::any_of(norm.statistics.begin(), norm.statistics.end(), [](const Piece& fold) { return fold.buffer < 0; }))
-      return false;
+    if (std::ranges::any_of(norm.statistics, [](const Piece& fold) { return fold.buffer < 0; })) return false;
     for (const auto& statistic : norm.statistics) {
       Piece fold = statistic;
       AtOwnPlace(norm, fold);

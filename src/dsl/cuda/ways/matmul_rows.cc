@@ -162,8 +162,9 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 std::optional<double> Cost(const Kernel& kernel) {
   const MatmulShape shape(kernel);
   if (shape.m.extent > kMostRows || shape.n.extent < kLeastColumns) return std::nullopt;
-  // Of 8 rows, K 4096 on an H200: 1024 columns 6.9 us, tiles 7.3, cuBLASLt 7.6; 28672 columns 71, 64 and 62.
-  return shape.n.extent <= kMostColumns ? 1.05 : 2.5;
+  // Of 8 rows, K 4096 on an H200: 1024 columns 6.9 us, tiles 7.3, cuBLASLt 7.6; 28672 columns 71, 64 and 62. Rows that
+  // choose their matrices each have few others to share it with: of a row dot products read two bytes at a time.
+  return shape.n.extent <= kMostColumns || HasChoice(kernel) ? 1.05 : 2.5;
 }
 
 // Enough warps for what has to be on its way to keep memory busy, as far as K gives them something to do.

@@ -14,7 +14,7 @@ std::optional<dsl::Statement> RecogniseTogether(Names& names, Piece last, Piece 
   const auto other = of_one(names, first);
   if (!statement || !other) return std::nullopt;
   for (std::size_t o = 0; o < statement->operands.size(); ++o) {
-    if (o != 1 && statement->operands[o]->name != other->operands[o]->name) return std::nullopt;
+    if (o != 1 && dsl::Print(statement->operands[o]) != dsl::Print(other->operands[o])) return std::nullopt;
   }
   const std::string name = names.Fresh(memory.graph().buffers()[static_cast<std::size_t>(first.buffer)].name);
   const auto value = names.Term(first_end, last.space, {.values = {{kIt, dsl::Name(name)}}, .lets = {}});
