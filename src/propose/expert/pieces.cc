@@ -7,6 +7,7 @@
 #include "propose/expert/normalise.h"
 #include "propose/expert/rewrite.h"
 #include "propose/expert/unflatten.h"
+#include "propose/expert/written_places.h"
 
 namespace hone::expert {
 namespace {
@@ -362,7 +363,7 @@ std::vector<Piece> PiecesOf(const Memory& memory) {
       pieces.push_back(std::move(piece));
       continue;
     }
-    Normal normal = Normalise(stage.vars, stage.value);
+    Normal normal = WithPlacesWritten(memory, stage);
     piece.space = std::move(normal.space);
     if (auto fold = FoldOf(normal.value)) {
       piece.fold = std::move(fold);

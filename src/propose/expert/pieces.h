@@ -23,6 +23,7 @@
 //   pages.h      rows that are looked up by pages
 //   hidden_keys.h  which keys a score of attention hides by their places
 //   held_rows.h  keys and values of 8 bits
+//   written_places.h  places that indices say through other values
 //   writer.h     pieces become statements of the language
 #pragma once
 

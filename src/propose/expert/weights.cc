@@ -128,40 +128,43 @@ class Widener {
     made_.piece.fold->body = factors[0] * factors[1];
   }
 
-  // The innermost folded index, or the last of the columns, as two, of which the map's dimension that it steps through
-  // is one.
+  // A folded index, or one of the columns, as two, of which the map's dimension that it steps through is one; the
+  // innermost that can be.
   bool Split(std::size_t side, int buffer, const Piece& map) {
-    if (SplitIndex(made_.piece.fold->over, side, buffer, map)) return true;
-    if (!SplitIndex(made_.piece.space, side, buffer, map)) return false;
+    if (SplitIndex(made_.piece.fold->over, 0, side, buffer, map)) return true;
+    auto& space = made_.piece.space;
+    if (!SplitIndex(space, space.size() - static_cast<std::size_t>(columns_), side, buffer, map)) return false;
     ++columns_;
     return true;
   }
-  bool SplitIndex(std::vector<IndexVar>& indices, std::size_t side, int buffer, const Piece& map) {
+  bool SplitIndex(std::vector<IndexVar>& indices, std::size_t first, std::size_t side, int buffer, const Piece& map) {
     Fold& fold = *made_.piece.fold;
-    const IndexVar last = indices.back();
-    if (map.space.empty()) return false;
-    std::int64_t inner = map.space.back().extent, step = 0, stride = 1;
-    Visit(fold.body->operands[side], [&](const ExprNode& node) {
-      if (node.kind != Expr::Kind::kLoad || memory_.Root(node.buffer) != buffer) return;
-      if (const auto position = memory_.Position(node)) step = position->of(last);
-    });
-    if (step == 0) return false;
-    for (std::size_t d = map.space.size(); d-- > 0; stride *= map.space[d].extent) {
-      if (stride != step || map.space[d].extent == 1) continue;
-      inner = map.space[d].extent;
-      break;
+    for (std::size_t at = indices.size(); at-- > first && !map.space.empty();) {
+      const IndexVar all = indices[at];
+      std::int64_t step = 0, stride = 1, inner = at + 1 == indices.size() ? map.space.back().extent : 1;
+      Visit(fold.body->operands[side], [&](const ExprNode& node) {
+        if (node.kind != Expr::Kind::kLoad || memory_.Root(node.buffer) != buffer) return;
+        if (const auto position = memory_.Position(node)) step = position->of(all);
+      });
+      if (step == 0) continue;
+      for (std::size_t d = map.space.size(); d-- > 0; stride *= map.space[d].extent) {
+        if (stride != step || map.space[d].extent == 1) continue;
+        inner = map.space[d].extent;
+        break;
+      }
+      if (inner <= 1 || inner >= all.extent || all.extent % inner != 0) continue;
+      const IndexVar many = NewIndex(all.extent / inner), few = NewIndex(inner);
+      indices[at] = few;
+      indices.insert(indices.begin() + static_cast<std::ptrdiff_t>(at), many);
+      const auto with = [&](const Expr& e) {
+        return Substitute(
+            e, [&](const IndexVar& var) { return var.id == all.id ? Expr(many) * Expr(inner) + Expr(few) : Expr(); });
+      };
+      fold.body = with(fold.body);
+      fold.finish = with(fold.finish);
+      return true;
     }
-    if (inner <= 1 || inner >= last.extent || last.extent % inner != 0) return false;
-    const IndexVar many = NewIndex(last.extent / inner), few = NewIndex(inner);
-    indices.back() = many;
-    indices.push_back(few);
-    const auto with = [&](const Expr& e) {
-      return Substitute(
-          e, [&](const IndexVar& var) { return var.id == last.id ? Expr(many) * Expr(inner) + Expr(few) : Expr(); });
-    };
-    fold.body = with(fold.body);
-    fold.finish = with(fold.finish);
-    return true;
+    return false;
   }
 
   // What does not vary along K is the end's.

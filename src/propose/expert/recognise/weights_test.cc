@@ -120,6 +120,44 @@ std::string Awq() {
           Shifted("w", "order", 2, "numbers") + ", " + Shifted("z", "order", 2, "zeros") + ", " + kScaled +
           View("e", "[512, 256]", "v") + ", " + kTimesRows);
 }
+std::string Chosen(const std::string& of, const std::string& indices, const std::string& to) {
+  return Op("index.Tensor", R"("self": "%)" + of + R"(", "indices": )" + indices, to) + ", ";
+}
+std::string Steps(int end, const std::string& to) {
+  return Op("arange.start_step", R"("start": 0, "end": )" + std::to_string(end) + R"(, "step": 1, "dtype": "i64")",
+            to) +
+         ", ";
+}
+// As Gptq, where the number of each row's group says which zeros and scales it has: k / 128, or the group's backwards.
+std::string GptqByNumbers(bool backwards = false) {
+  const std::string numbers =
+      Steps(4, "steps") +
+      (backwards ? Op("flip.default", R"("dims": [0], "self": "%steps")", "first") + ", "
+                 : View("steps", "[4]", "first") + ", ") +
+      View("first", "[4, 1]", "each") + ", " + Op("expand.default", R"("self": "%each", "size": [4, 128])", "many") +
+      ", " + Op("clone.default", R"("self": "%many")", "copied") + ", " + View("copied", "[512]", "group") + ", ";
+  return Problem(
+      Tensor("w", "[64, 256]", "i32") + ", " + Tensor("z", "[4, 32]", "i32") + ", " + Tensor("s", "[4, 256]", "bf16"),
+      kShifts + numbers + View("shifts", "[1, 8, 1]", "deep") + ", " + Shifted("w", "deep", 1, "numbers", "i8") + ", " +
+          Shifted("z", "shifts", 2, "zeros", "i8") + ", " + View("numbers", "[512, 256]", "rows") + ", " +
+          View("zeros", "[4, 256]", "groups") + ", " + Chosen("groups", R"(["%group"])", "taken") +
+          Chosen("s", R"(["%group"])", "scales") + Op("sub.Tensor", R"("other": "%taken", "self": "%rows")", "d") +
+          ", " + Op("mul.Tensor", R"("other": "%scales", "self": "%d")", "v") + ", " + kTimesRows);
+}
+// As Awq, where columns are put in order by their numbers after they were taken out of words.
+std::string AwqInOrder() {
+  return Problem(
+      Tensor("w", "[512, 32]", "i32") + ", " + Tensor("z", "[4, 32]", "i32") + ", " + Tensor("s", "[4, 256]", "bf16"),
+      kShifts + Steps(8, "eight") + View("eight", "[2, 4]", "two") + ", " +
+          Op("permute.default", R"("dims": [1, 0], "self": "%two")", "turned") + ", " +
+          Op("clone.default", R"("self": "%turned")", "laid") + ", " + View("laid", "[8]", "order") + ", " +
+          Steps(256, "all") + View("all", "[32, 8]", "words") + ", " +
+          Chosen("words", R"([null, "%order"])", "ordered") + View("ordered", "[256]", "columns") + ", " +
+          Shifted("w", "shifts", 2, "w_numbers", "i8") + ", " + View("w_numbers", "[512, 256]", "w_all") + ", " +
+          Chosen("w_all", R"([null, "%columns"])", "numbers") + Shifted("z", "shifts", 2, "z_numbers", "i8") + ", " +
+          View("z_numbers", "[4, 256]", "z_all") + ", " + Chosen("z_all", R"([null, "%columns"])", "zeros") + kScaled +
+          View("e", "[512, 256]", "v") + ", " + kTimesRows);
+}
 // (x.view(16, 8, 64) * mask).sum(1)
 std::string Pooled() {
   return R"({"hone_problem": 1, "name": "pooled", "tensors": [)" + Tensor("x", "[2, 8, 64]", "bf16", "input") + ", " +
@@ -225,6 +263,20 @@ TEST(WeightsTest, WordsThatAreCutToBytesBeforeTheyAreMaskedAreReadAsTheyLie) {
 
 TEST(WeightsTest, WordsOfAwqAreReadAsTheyLie) {
   ExpectWeights(Awq(), "nest [i < 16, j < 32, k < 4, l < 2] (sum [m < 4, n < 128] (x[i, m * 128 + n] * (");
+}
+
+// Orders and groups that indices alone make are no lookups.
+TEST(WeightsTest, WordsThatNumbersPutInOrderAreReadAsTheyLie) {
+  ExpectWeights(GptqByNumbers(),
+                "nest [i < 16, j < 32, k < 8] (sum [l < 4, m < 16, n < 8] (x[i, l * 128 + (m * 8 + n)] * (");
+  ExpectWeights(AwqInOrder(), "nest [i < 16, j < 32, k < 4, l < 2] (sum [m < 4, n < 128] (x[i, m * 128 + n] * (");
+}
+
+TEST(WeightsTest, NumbersOfGroupsThatComeBackwardsAreNoValue) {
+  const auto program = Written(GptqByNumbers(/*backwards=*/true), {.weights = true});
+  ASSERT_TRUE(program);
+  const std::string text = dsl::Print(*program);
+  EXPECT_EQ(text.find("group"), std::string::npos) << text;
 }
 
 TEST(WeightsTest, MasksOfWholeNumbersAreNoWeights) {
