@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "dsl/identities.h"
+#include "expr/shifts.h"
 
 namespace hone::dsl {
 namespace {
@@ -162,6 +163,10 @@ ExprWriter::Piece ExprWriter::Compose(int id) {
     if (right.starts_with("-") && (op == "-" || op == "+")) right = "(" + right + ")";
     return Piece{fmt::format("{} {} {}", left, op, right), binding};
   };
+  const auto places = [&](const PowerBy& power) {
+    return power.of ? fmt::format("({} & {})", Operand(Intern(power.of), kUnary), power.mask)
+                    : fmt::format("{}", power.mask);
+  };
   switch (expr->kind) {
     case Expr::Kind::kConst:
       if (real) {
@@ -211,13 +216,21 @@ ExprWriter::Piece ExprWriter::Compose(int id) {
       switch (expr->binary) {
         case BinaryOp::kAdd: return infix("+", kPlus);
         case BinaryOp::kSub: return infix("-", kPlus);
-        case BinaryOp::kMul: return infix("*", kTimes);
+        case BinaryOp::kMul:
+          if (const auto power = PowerOf(expr); power && power->of)
+            return {fmt::format("(1l << {})", places(*power)), kPrimary};
+          return infix("*", kTimes);
         case BinaryOp::kDiv: return infix("/", kTimes);
         case BinaryOp::kFloorDiv:
+          if (const auto power = PowerOf(expr->operands[1]))
+            return {fmt::format("({} >> {})", Operand(operands[0], kPlus), places(*power)), kPrimary};
           if (real)
             return {fmt::format("__builtin_floor{}({})", writer_.wide() ? "" : "f", infix("/", kTimes).text), kPrimary};
           return call(writer_.Helper("FloorDiv"));
-        case BinaryOp::kFloorMod: return call(writer_.Helper("FloorMod"));
+        case BinaryOp::kFloorMod:
+          if (const auto power = PowerOf(expr->operands[1]); power && !power->of)
+            return {fmt::format("({} & {}l)", Operand(operands[0], kUnary), expr->operands[1]->whole - 1), kPrimary};
+          return call(writer_.Helper("FloorMod"));
         case BinaryOp::kMin:
         case BinaryOp::kMax: {
           const bool max = expr->binary == BinaryOp::kMax;

@@ -13,6 +13,7 @@
 #include "dsl/element.h"
 #include "dsl/identities.h"
 #include "dsl/knobs.h"
+#include "expr/shifts.h"
 
 namespace hone::dsl {
 namespace {
@@ -183,6 +184,9 @@ std::string DeviceExpr::Compose(const Expr& expr) {
     const std::string a = text(0), b = text(1);
     return fmt::format("{}({}({}), {}({}))", name, type, a, type, b);
   };
+  const auto places = [&](const PowerBy& power) {
+    return power.of ? fmt::format("({} & {})", Atom(Text(power.of)), power.mask) : fmt::format("{}", power.mask);
+  };
   switch (expr->kind) {
     case Kind::kConst:
       if (real) return writer_.Number(expr->real);
@@ -245,15 +249,22 @@ std::string DeviceExpr::Compose(const Expr& expr) {
           if (const std::string made = real ? OnePlus(*expr) : ""; !made.empty()) return made;
           return infix("+");
         case BinaryOp::kSub: return infix("-");
-        case BinaryOp::kMul: return infix("*");
+        case BinaryOp::kMul:
+          if (const auto power = PowerOf(expr); power && power->of) return "1l << " + places(*power);
+          return infix("*");
         case BinaryOp::kDiv:
           if (const std::string known = real && reciprocal_ ? reciprocal_(expr->operands[1]) : ""; !known.empty())
             return fmt::format("{} * {}", Atom(text(0)), known);
           if (coarse_ && real) return CoarseQuotient(*expr);
           return infix("/");
         case BinaryOp::kFloorDiv:
+          if (const auto power = PowerOf(expr->operands[1]))
+            return fmt::format("{} >> {}", Atom(text(0)), places(*power));
           return real ? fmt::format("floor{}({})", writer_.wide() ? "" : "f", infix("/")) : helper("FloorDiv");
-        case BinaryOp::kFloorMod: return helper("FloorMod");
+        case BinaryOp::kFloorMod:
+          if (const auto power = PowerOf(expr->operands[1]); power && !power->of)
+            return fmt::format("{} & {}", Atom(text(0)), Text(Expr(expr->operands[1]->whole - 1)));
+          return helper("FloorMod");
         case BinaryOp::kMin: return helper("Min");
         case BinaryOp::kMax: return helper("Max");
         case BinaryOp::kPow: {

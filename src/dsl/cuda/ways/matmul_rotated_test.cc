@@ -121,7 +121,7 @@ constexpr std::string_view kSomeHeads =
     "output y: bf16[2, 256, 9, 64]\nview b = w: [9, 96, 64] strides [6144, 1, 96]\n"
     "view cs = cos: [256, 1, 64] strides [64, 0, 1]\nview sn = sin: [256, 1, 64] strides [64, 0, 1]\n"
     "input numbers: i64[9]\nview head = numbers: [9, 1] strides [1, 0]\n"
-    "y = matmul(x, b) by {heads: 1} -> select(mod(head, 2) == 0, it * cs + rotated(32) * sn, it)";
+    "y = matmul(x, b) by {heads: 1} -> select(mod(head, 3) == 0, it * cs + rotated(32) * sn, it)";
 
 // Which head a box is of is looked up once.
 TEST_F(CudaRotatedTest, SomeHeadsOfAProductMayStay) {
