@@ -293,6 +293,7 @@ bool Fuser::IsWorth(std::size_t map_at, std::size_t reader_at) const {
   if (into.fold && IsProductOfBlocks(memory_, *into.fold)) return false;
   if (into.fold && !reader.plain) return false;
   if (!map.plain) {
+    if (LooksUpFactors(map_at, reader_at)) return false;
     // What is computed from indices, or gathered, makes a nest of its reader: worth it where the reader is a map of
     // its own, and the element is not computed more often than before.
     if (!IsSimpleMap(reader_at) || !only_reader || reader.count > map.count) return false;

@@ -193,6 +193,33 @@ void Fuser::GroupRows() {
   }
 }
 
+// Whether the map looks up matrices that the other one multiplies, element by element, for long sums of that alone: a
+// product that is spelled out, and chooses them (GroupChoices) once it is one.
+bool Fuser::LooksUpFactors(std::size_t map_at, std::size_t reader_at) const {
+  constexpr std::int64_t kLong = 64, kColumns = 16;
+  const Expr &value = pieces_[map_at].value, &product = pieces_[reader_at].value;
+  const auto readers = Readers(pieces_[reader_at].buffer);
+  if (value->kind != Expr::Kind::kLoad || !pieces_[reader_at].is_map() || !IsBinary(product, BinaryOp::kMul) ||
+      memory_.IsOutput(pieces_[reader_at].buffer) || readers.size() != 1)
+    return false;
+  const auto is_load = [](const Expr& factor) { return factor->kind == Expr::Kind::kLoad; };
+  const auto& fold = pieces_[readers[0]].fold;
+  if (!std::ranges::all_of(product->operands, is_load) || !fold || fold->op != ReduceOp::kSum || !is_load(fold->body))
+    return false;
+  std::vector<IndexVar> chosen_by;
+  for (const Expr& place : value->operands) {
+    Visit(place, [&](const ExprNode& node) {
+      if (node.kind != Expr::Kind::kLoad) return;
+      for (const IndexVar& var : VarsIn(node)) {
+        if (std::ranges::none_of(chosen_by, [&](const IndexVar& other) { return other.id == var.id; }))
+          chosen_by.push_back(var);
+      }
+    });
+  }
+  const std::int64_t terms = ElementCount(Extents(fold->over));
+  return terms >= kLong && known_[map_at].count >= ElementCount(Extents(chosen_by)) * terms * kColumns;
+}
+
 // A product and the map that looks one of its factors up, matrix by matrix, for it alone. Whether it does so is for the
 // recogniser to see.
 void Fuser::GroupChoices() {

@@ -157,6 +157,7 @@ class Fuser {
   void RotateProducts();
   void GroupRows();
   void GroupChoices();
+  bool LooksUpFactors(std::size_t map_at, std::size_t reader_at) const;
   bool IsWorthFolding(const Piece& product, const Fold& fold) const;
   std::optional<std::size_t> JoinExtreme(std::size_t place, std::size_t extreme);
   void GroupFoldedProducts();

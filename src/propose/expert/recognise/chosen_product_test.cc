@@ -76,6 +76,17 @@ TEST(ChosenProductTest, BatchesHaveTheDimensionsOfWhatChooses) {
       << program;
 }
 
+TEST(ChosenProductTest, SumsOfWhatIsMultipliedAreProducts) {
+  const std::string program =
+      WrittenText(Problem("[4, 128]", "[4, 256, 128]", "[4, 2]", "[4, 2, 256]",
+                          Chosen("w", "chosen") + ", " + View("x", "[4, 1, 1, 128]", "one") + ", " +
+                              Op("aten.mul.Tensor", R"("self": "%one", "other": "%chosen")", "made") + ", " +
+                              Op("aten.sum.dim_IntList", R"("self": "%made", "dim": [-1])", "y")));
+  EXPECT_NE(program.find("y: [4, 2, 256] = matmul(x_view, w_view, select(which < 0, which + 4, which))"),
+            std::string::npos)
+      << program;
+}
+
 std::string Gate(const std::string& x, const std::string& shape) {
   return Problem(x, shape, "[32]", x.substr(0, x.rfind(',')) + ", 256]",
                  Chosen("w", "a") + ", " + Chosen("u", "b") + ", " + Bmm("x", "a", "c") + ", " + Bmm("x", "b", "d") +
