@@ -5,9 +5,9 @@ import torch.nn.functional as F
 
 class Model(torch.nn.Module):
     def forward(self, q, k, v, keys, values, place):
-        sequence = torch.arange(q.shape[0])
+        sequence = torch.arange(q.shape[0], device=q.device)
         keys, values = keys.index_put((sequence, place), k), values.index_put((sequence, place), v)
-        seen = torch.arange(keys.shape[1])[None] <= place[:, None]
+        seen = torch.arange(keys.shape[1], device=q.device)[None] <= place[:, None]
         made = F.scaled_dot_product_attention(q[:, :, None], keys.transpose(1, 2), values.transpose(1, 2),
                                               attn_mask=seen[:, None, None], enable_gqa=True)
         return made[:, :, 0], keys, values

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 class Model(torch.nn.Module):
     def forward(self, qkv, ends):
         tokens = qkv.shape[0]
-        place = torch.arange(tokens)
+        place = torch.arange(tokens, device=qkv.device)
         document = torch.searchsorted(ends, place.to(ends.dtype), right=True)
         seen = (document[:, None] == document[None]) & (place[:, None] >= place[None])
         q, k, v = qkv.transpose(0, 2).unbind(1)

@@ -10,7 +10,7 @@ class Model(torch.nn.Module):
         self.register_buffer("weight", torch.randint(*words, (width // 8, outputs), dtype=torch.int32))
         self.register_buffer("zeros", torch.randint(*words, (width // group, outputs // 8), dtype=torch.int32))
         self.register_buffer("scales", torch.rand(width // group, outputs, dtype=torch.float16) * 0.01)
-        self.shifts = torch.arange(0, 32, 4, dtype=torch.int32)[None]
+        self.register_buffer("shifts", torch.arange(0, 32, 4, dtype=torch.int32)[None], persistent=False)
 
     def forward(self, x):
         zeros = (torch.bitwise_right_shift(self.zeros[:, :, None].expand(-1, -1, 8), self.shifts[:, None]) & 15) + 1

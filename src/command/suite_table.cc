@@ -106,8 +106,9 @@ std::string AllcloseText(const std::optional<bool>& allclose, const char* unknow
   return !allclose ? unknown : *allclose ? "yes" : "no";
 }
 
-// Of the first baseline without a ratio: the cell is "-", and the reason stands at the row's end.
-std::string WhyNoRatio(const Json& timing, const SuiteRow& row) {
+// Of the first baseline without a ratio: the cell is "-", and the reason stands at the row's end. One that did not even
+// begin is in the notes alone.
+std::string WhyNoRatio(const Json& best, const Json& timing, const SuiteRow& row) {
   for (const auto& one : timing.is_object() ? timing.value("against", Json::array()) : Json::array()) {
     const std::string name = one.is_object() ? one.value("baseline", "") : "";
     if (name.empty() || row.speedups.contains(name)) continue;
@@ -115,6 +116,9 @@ std::string WhyNoRatio(const Json& timing, const SuiteRow& row) {
       if (one.contains(key) && one[key].is_string() && one[key] != "")
         return fmt::format("no ratio to {}: {}", name, one[key].get<std::string>());
     }
+  }
+  for (const auto& note : best.value("notes", Json::array())) {
+    if (note.is_string() && note.get<std::string>().starts_with("baseline '")) return note;
   }
   return "";
 }
@@ -180,7 +184,7 @@ SuiteRow RowOf(const Standing& standing, std::string_view stop) {
   }
   row.honest = Number(document.value("honest", Json::object()), "speedup");
   if (row.best_us <= 0 && row.failure.empty()) row.failure = "it was accepted and not timed";
-  row.no_ratio = WhyNoRatio(timing, row);
+  row.no_ratio = WhyNoRatio(best, timing, row);
   if (row.no_ratio.empty() && row.solved() && !document.value("confirmed", true))
     row.no_ratio = "not confirmed on fresh inputs";
   return row;

@@ -96,6 +96,10 @@ TEST(SuiteTableTest, WhyARatioIsNotKnownStandsInItsRow) {
   EXPECT_NE(SuiteMarkdown({row}).find("| 8 | no ratio to eager: its rounds took 96 us to 15 ms |"), std::string::npos);
   EXPECT_NE(SuiteCsv({row}).find(",no ratio to eager: its rounds took 96 us to 15 ms,"), std::string::npos);
   document["best"]["timing"]["against"].erase(0);
+  document["best"]["notes"] = {"few draws", "baseline 'compile': it stopped: RuntimeError: two devices"};
+  standing.last->document = document.dump();
+  EXPECT_EQ(Row(standing).no_ratio, "baseline 'compile': it stopped: RuntimeError: two devices");
+  document["best"].erase("notes");
   document["confirmed"] = false;
   standing.last->document = document.dump();
   EXPECT_EQ(Row(standing).no_ratio, "not confirmed on fresh inputs");
