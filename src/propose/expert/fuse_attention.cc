@@ -279,15 +279,23 @@ std::size_t Fuser::GroupMove(std::size_t attention) {
 }
 
 // Maps that look up what it reads, or make it of what is of 8 bits, for it alone; and those that look that up, which
-// come first.
+// come first. Queries are made once.
 void Fuser::GroupPages(std::size_t attention) {
+  const Piece& outer = pieces_[attention].is_map() ? pieces_[attention].inside[0] : pieces_[attention];
+  const Piece& scores = outer.inside[0];
+  const auto is_query = [&](int buffer) {
+    return scores.fold && !scores.space.empty() &&
+           std::ranges::any_of(memory_.Loads(scores.fold->body), [&](const FlatLoad& load) {
+             return load.buffer == buffer && load.position && load.position->of(scores.space.back()) == 0;
+           });
+  };
   std::vector<Piece> grouped;
   for (const int read : std::vector<int>(known_[attention].reads)) {
     const int maker = maker_[Id(read)];
     if (maker < 0 || memory_.IsOutput(read) || !IsSimpleMap(Id(maker)) || Readers(read).size() != 1) continue;
     const Piece& map = pieces_[Id(maker)];
     const bool looks_up = !known_[Id(maker)].plain && map.value->kind == Expr::Kind::kLoad;
-    if (!looks_up && !(known_[Id(maker)].plain && ScalesEightBits(memory_, map))) continue;
+    if (!looks_up && (!known_[Id(maker)].plain || is_query(read) || !ScalesEightBits(memory_, map))) continue;
     grouped.push_back(pieces_[Id(maker)]);
     Kill(Id(maker));
   }

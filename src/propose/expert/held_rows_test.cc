@@ -95,6 +95,53 @@ TEST(HeldRowsTest, ACacheThatTheGraphMakesIsReadAsItLies) {
   EXPECT_EQ(found, 1);
 }
 
+// Queries of 8 bits are made reals of 16 once.
+TEST(HeldRowsTest, QueriesAreNoRowsOfTheirs) {
+  std::string text = Of("f8e4m3", "[1]", 1);
+  const auto replace = [&](std::string_view what, std::string_view with) {
+    const std::size_t at = text.find(what);
+    ASSERT_NE(at, std::string::npos) << what;
+    text.replace(at, what.size(), with);
+  };
+  replace(R"("dtype": "bf16", "role": "input")", R"("dtype": "f8e4m3", "role": "input")");
+  replace(R"("graph": [)", R"("graph": [
+  {"op": "aten._to_copy.default", "args": {"self": "%q", "dtype": "bf16"}, "outputs": ["q_16"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%q_16", "other": "%ks"}, "outputs": ["queries"]},)");
+  replace(R"("query": "%q")", R"("query": "%queries")");
+  const std::string program = WrittenText(text);
+  EXPECT_NE(program.find("queries: bf16 = map("), std::string::npos) << program;
+  EXPECT_NE(program.find("= attention(queries"), std::string::npos) << program;
+  EXPECT_NE(program.find(" * ks, v"), std::string::npos) << program;
+}
+
+// Scales of keys on scores, and of values on their weights, over which nothing sums.
+TEST(HeldRowsTest, ScalesOfValuesMayStandBehindTheSoftmax) {
+  const auto text = [](std::string_view scales) {
+    return R"({"hone_problem": 1, "name": "held", "tensors": [)" + Tensor("q", "[8, 2, 64]", "bf16") +
+           Tensor("k", "[8, 512, 64]", "i8") + Tensor("v", "[8, 512, 64]", "i8") + Tensor("ks", "[8, 1, 512]", "bf16") +
+           Tensor("vs", scales, "bf16") +
+           R"({"name": "y", "shape": [8, 2, 64], "dtype": "bf16", "role": "output"}], "graph": [
+  {"op": "aten._to_copy.default", "args": {"self": "%k", "dtype": "bf16"}, "outputs": ["keys"]},
+  {"op": "aten._to_copy.default", "args": {"self": "%v", "dtype": "bf16"}, "outputs": ["values"]},
+  {"op": "aten.permute.default", "args": {"self": "%keys", "dims": [0, 2, 1]}, "outputs": ["kt"]},
+  {"op": "aten.bmm.default", "args": {"self": "%q", "mat2": "%kt"}, "outputs": ["products"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%products", "other": "%ks"}, "outputs": ["scores"]},
+  {"op": "aten._softmax.default", "args": {"self": "%scores", "dim": -1, "half_to_float": false}, "outputs": ["weights"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%weights", "other": "%vs"}, "outputs": ["scaled"]},
+  {"op": "aten.bmm.default", "args": {"self": "%scaled", "mat2": "%values"}, "outputs": ["y"]}]})";
+  };
+  const std::string program = WrittenText(text("[8, 1, 512]"));
+  EXPECT_NE(program.find("= attention(q, real(k), real(v) * vs_view)"), std::string::npos) << program;
+  EXPECT_NE(program.find("let score = it * ks"), std::string::npos) << program;
+  // What weights of all keys are multiplied with the result is, too.
+  const std::string all = WrittenText(text("[8, 2, 1]"));
+  EXPECT_NE(all.find("= attention(q, real(k), real(v))"), std::string::npos) << all;
+  EXPECT_NE(all.find("-> it * vs"), std::string::npos) << all;
+  // Those that each query has for itself scale no value.
+  const std::string own = WrittenText(text("[8, 2, 512]"));
+  EXPECT_EQ(own.find("attention("), std::string::npos) << own;
+}
+
 // 3 sequences of 4 pages of 16 keys, of two caches, with a scale of each key there, and of all.
 TEST(HeldRowsTest, TheyAreReadInPagesAsTheyLie) {
   std::string text = R"({"hone_problem": 1, "name": "held", "tensors": [)";

@@ -26,10 +26,25 @@ struct Softmax {
   Expr sink = {};                        // over `space`, the same along its last dimension; null if there is none
   std::optional<Piece> of_row_sum = {};  // a map of a row's sum, or its logarithm, that the end reads
   bool is_softmax = true;
-  Expr over = {};  // what the weights are divided by, of a row's sum; null if they are not, or it is in the softmax
+  Expr over = {};   // what the weights are divided by, of a row's sum; null if they are not, or it is in the softmax
+  Expr times = {};  // what the weights are multiplied with behind it, as the scales of values; null if they are not
 };
 std::optional<Softmax> SoftmaxWithSink(const Piece& norm);
+std::optional<Softmax> SoftmaxAlone(const Piece& norm);
 std::optional<Softmax> SoftmaxOf(const Piece& norm) {
+  if (auto made = SoftmaxAlone(norm)) return made;
+  Piece without = norm;
+  for (const std::size_t i : {0, 1}) {
+    if (!norm.value || !IsBinary(norm.value, BinaryOp::kMul)) break;
+    without.value = norm.value->operands[i];
+    auto made = SoftmaxAlone(without);
+    if (made) made->times = norm.value->operands[1 - i];
+    if (made) return made;
+  }
+  return std::nullopt;
+}
+
+std::optional<Softmax> SoftmaxAlone(const Piece& norm) {
   if (norm.statistics.size() != 2 || norm.axes != std::vector<int>{static_cast<int>(norm.space.size()) - 1})
     return std::nullopt;
   const Fold &most = *norm.statistics[0].fold, &sum = *norm.statistics[1].fold;
@@ -243,6 +258,17 @@ bool ReadsInSteps(const Memory& memory, const Piece& piece) {
   return all;
 }
 
+// Values times what their weights are multiplied with, of `key` and the others of `space`, if that is the same for all
+// that read them at `v`.
+std::optional<dsl::TermPtr> TimesOfWeights(Names& names, const Expr& times, std::vector<IndexVar> space, IndexVar key,
+                                           const FlatLoad& v, const dsl::TermPtr& values) {
+  const auto varies = [&](const IndexVar& var) { return v.position->of(var) == 0 && UsesIndex(times, var.id); };
+  if (std::ranges::any_of(space, varies)) return std::nullopt;
+  space[space.size() - 2] = key;
+  const auto term = names.Term(times, space, {});
+  return term ? std::optional(dsl::Call("*", {values, *term})) : std::nullopt;
+}
+
 // `map`: null, or what moves the result.
 std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Softmax& softmax, const Piece& outer,
                                    const std::vector<Piece>& looked_up, const Piece* map) {
@@ -287,6 +313,10 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
       v->position->of(outer.space[rank - 2]) != 0)
     return std::nullopt;
 
+  // What weights are multiplied with, of each key, or of none.
+  const auto times = softmax.times ? ElementOver(memory, softmax.space, softmax.times, at) : std::optional<Expr>();
+  const bool of_values = times && UsesIndex(*times, folded.id);
+  if (softmax.times && !times) return std::nullopt;
   const auto view = [&](const FlatLoad& operand, const std::vector<IndexVar>& space, IndexVar row, IndexVar column) {
     return names.Matrix(operand.buffer, *operand.position, {space.begin(), space.end() - 2}, row, column);
   };
@@ -302,13 +332,14 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   };
   const bool by_pages = std::ranges::any_of(looked_up, [&](const Piece& one) { return !ReadsInSteps(memory, one); });
   if (!by_pages) {
-    const auto keys = rows(first_sides->second, scores.space, n, scores.fold->over[0]),
-               values = rows(*v, outer.space, folded, e);
+    const auto keys = rows(first_sides->second, scores.space, n, scores.fold->over[0]);
+    auto values = rows(*v, outer.space, folded, e);
+    if (values && of_values) values = TimesOfWeights(names, *times, outer.space, folded, *v, *values);
     if (!keys || !values) return std::nullopt;
     operands = {*keys, *values};
   } else {
     pages = ByPages(names, looked_up, first_sides->second, *v, second ? &second_sides->second : nullptr, scores, outer);
-    if (!pages) return std::nullopt;
+    if (!pages || of_values) return std::nullopt;
     operands = {pages->keys, pages->values, pages->table};
   }
   // The scores as the softmax reads them, over their own space.
@@ -332,6 +363,7 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
     if (!over || UsesIndex(*over, folded.id)) return std::nullopt;
     end = ReplaceValue(end, kIt, Value(kIt, ScalarType::kReal) / *over);
   }
+  if (times && !of_values) end = ReplaceValue(end, kIt, Value(kIt, ScalarType::kReal) * *times);
   if (softmax.sink) {
     const auto sink = ElementOver(memory, softmax.space, softmax.sink, at);
     if (!sink) return std::nullopt;
