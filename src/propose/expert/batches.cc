@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "dsl/cuda/attention_held.h"
 #include "propose/expert/fuser.h"
+#include "propose/expert/held_rows.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
 
@@ -136,6 +138,45 @@ bool Fuser::SplitBatches(bool of_one_type) {
     }
   }
   return any;
+}
+
+// Where keys of 8 bits are repeated for the heads that share them before a map scales them, the map has those heads as
+// a dimension of their own, and so have the products that read it: then it reads the keys where they lie.
+void Fuser::SplitHeldHeads() {
+  const auto repeats = [&](int buffer) {
+    const int maker = maker_[Id(buffer)];
+    if (maker < 0 || memory_.IsOutput(buffer)) return false;
+    const Piece& map = pieces_[Id(maker)];
+    if (!IsSimpleMap(Id(maker)) || !known_[Id(maker)].plain || map.value->kind != Expr::Kind::kLoad) return false;
+    const auto position = memory_.Position(*map.value);
+    return std::ranges::any_of(map.space,
+                               [&](const IndexVar& var) { return var.extent > 1 && position->of(var) == 0; });
+  };
+  const auto repeats_held = [&](int buffer) {
+    return dsl::IsHeldInEightBits(memory_.graph().buffers()[Id(buffer)].dtype) && repeats(buffer);
+  };
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (!known_[i].alive || !IsSimpleMap(i) || !known_[i].plain || !ScalesEightBits(memory_, pieces_[i]) ||
+        std::ranges::none_of(known_[i].reads, repeats_held))
+      continue;
+    bool split = false;
+    for (const int read : std::vector<int>(known_[i].reads)) {
+      if (!repeats(read)) continue;
+      const Piece& map = pieces_[Id(maker_[Id(read)])];
+      const auto apart = WithDimensionsOf(memory_, map, pieces_[i]);
+      auto changed = Inlined(map, apart ? *apart : pieces_[i]);
+      if (!changed) continue;
+      pieces_[i] = std::move(*changed);
+      Learn(i);
+      split = true;
+    }
+    for (const std::size_t reader : split ? Readers(pieces_[i].buffer) : std::vector<std::size_t>()) {
+      auto with = IsProduct(pieces_[reader]) ? WithBatchesOf(memory_, pieces_[i], pieces_[reader]) : std::nullopt;
+      if (!with) continue;
+      pieces_[reader] = std::move(*with);
+      Learn(reader);
+    }
+  }
 }
 
 }  // namespace hone::expert

@@ -9,12 +9,12 @@
 #include <utility>
 #include <variant>
 
+#include "dsl/cuda/attention_held.h"
 #include "dsl/family.h"
 #include "dsl/shape/matmul_shape.h"
 #include "dsl/way.h"
 #include "propose/expert/cost.h"
 #include "propose/expert/first_groups.h"
-#include "propose/expert/held_rows.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/same_pieces.h"
 #include "propose/expert/turned_norms.h"
@@ -80,7 +80,7 @@ class Beginner {
       if (kernel.way->name == "weights") return true;
       if (kernel.family->name == "attention") {
         return std::ranges::any_of(dsl::OperandsOf({kernel.inputs[1], kernel.inputs[2]}), [&](int o) {
-          return IsHeldInEightBits(kernel.operand_types[static_cast<std::size_t>(o)]);
+          return dsl::IsHeldInEightBits(kernel.operand_types[static_cast<std::size_t>(o)]);
         });
       }
       const int a = kernel.family->multiplies ? dsl::OperandOf(kernel.inputs[0]) : -1;

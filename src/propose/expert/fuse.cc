@@ -34,6 +34,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   SplitBatches(/*of_one_type=*/false);
   InlineViews();  // what could not be read through another view can be now that this one is gone
   while (SplitBatches(/*of_one_type=*/true)) InlineViews();
+  if (fusion.attention) SplitHeldHeads();
   if (fusion.last) LayImagesLast();
   if (fusion.products) MakeProductsOnce();
   if (fusion.products && fusion.epilogues) LayMapsAsProducts();

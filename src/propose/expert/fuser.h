@@ -66,6 +66,7 @@ class Fuser {
   bool EndsItsMaker(std::size_t map_at) const;
   bool TurnsTable(std::size_t map_at, std::size_t reader_at) const;
   bool SplitBatches(bool of_one_type);
+  void SplitHeldHeads();
   std::optional<std::vector<Expr>> IndicesIn(int buffer, const ExprNode& load) const;
   std::optional<Expr> PixelsLast(int buffer, const ExprNode& load) const;
   std::optional<Piece> ReadingLast(std::size_t reader, int buffer, int last) const;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "dsl/cuda/attention_held.h"
+
 namespace hone::expert {
 namespace {
 
 bool IsOfEight(const Memory& memory, const Expr& load) {
-  return IsHeldInEightBits(memory.graph().buffers()[static_cast<std::size_t>(memory.Root(load->buffer))].dtype);
+  return dsl::IsHeldInEightBits(memory.graph().buffers()[static_cast<std::size_t>(memory.Root(load->buffer))].dtype);
 }
 
 // Whether it is made of products and quotients alone; counts the loads of 8 bits, of which none is divided by.
@@ -31,12 +33,28 @@ bool ScalesEightBits(const Memory& memory, const Piece& map) {
          IsScaledLoad(memory, map.value, &eights) && eights == 1;
 }
 
-std::optional<dsl::TermPtr> HeldOperand(Names& names, const std::vector<Piece>& maps, const FlatLoad& load,
-                                        const std::vector<IndexVar>& space) {
+std::optional<Expr> HeldElement(const Memory& memory, const std::vector<Piece>& maps, const FlatLoad& load,
+                                const std::vector<IndexVar>& vars) {
   const auto map = std::ranges::find(maps, load.buffer, &Piece::buffer);
-  if (map == maps.end() || !load.position) return std::nullopt;
-  const auto element = ElementAt(names.memory(), *map, *load.position, space);
-  return element ? names.Term(*element, space, {}) : std::nullopt;
+  if (map == maps.end() || !load.position || !ScalesEightBits(memory, *map)) return std::nullopt;
+  return ElementAt(memory, *map, *load.position, vars);
+}
+
+std::optional<dsl::TermPtr> HeldOperand(Names& names, const std::vector<Piece>& maps, const FlatLoad& load,
+                                        const std::vector<IndexVar>& space, const IndexVar& query) {
+  std::vector<IndexVar> vars = space;
+  vars.push_back(query);
+  const auto element = HeldElement(names.memory(), maps, load, vars);
+  return element && !UsesIndex(*element, query.id) ? names.Term(*element, space, {}) : std::nullopt;
+}
+
+std::optional<dsl::TermPtr> TimesOfWeights(Names& names, const Expr& times, std::vector<IndexVar> space, IndexVar key,
+                                           const FlatLoad& v, const dsl::TermPtr& values) {
+  const auto varies = [&](const IndexVar& var) { return v.position->of(var) == 0 && UsesIndex(times, var.id); };
+  if (std::ranges::any_of(space, varies)) return std::nullopt;
+  space[space.size() - 2] = key;
+  const auto term = names.Term(times, space, {});
+  return term ? std::optional(dsl::Call("*", {values, *term})) : std::nullopt;
 }
 
 }  // namespace hone::expert

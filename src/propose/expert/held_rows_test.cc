@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "propose/expert/beginnings.h"
 #include "propose/expert/testing/written.h"
@@ -140,6 +141,34 @@ TEST(HeldRowsTest, ScalesOfValuesMayStandBehindTheSoftmax) {
   // Those that each query has for itself scale no value.
   const std::string own = WrittenText(text("[8, 2, 512]"));
   EXPECT_EQ(own.find("attention("), std::string::npos) << own;
+}
+
+// Heads that share keys of which copies are scaled read those keys.
+TEST(HeldRowsTest, CopiesForHeadsThatShareThemAreNone) {
+  const auto repeated = [](std::string_view name, int width) {
+    return fmt::format(
+        R"({{"op": "aten.unsqueeze.default", "args": {{"self": "%{0}", "dim": 2}}, "outputs": ["{0}_1"]}},
+  {{"op": "aten.expand.default", "args": {{"self": "%{0}_1", "size": [2, 4, 2, 512, {1}]}}, "outputs": ["{0}_2"]}},
+  {{"op": "aten.clone.default", "args": {{"self": "%{0}_2"}}, "outputs": ["{0}_3"]}},
+  {{"op": "aten.view.default", "args": {{"self": "%{0}_3", "size": [2, 8, 512, {1}]}}, "outputs": ["{0}_8"]}},)",
+        name, width);
+  };
+  std::string text = R"({"hone_problem": 1, "name": "held", "tensors": [)";
+  for (const auto& tensor : {Tensor("q", "[2, 8, 1, 64]", "bf16"), Tensor("k", "[2, 4, 512, 64]", "f8e4m3"),
+                             Tensor("v", "[2, 4, 512, 64]", "f8e4m3"), Tensor("s", "[2, 4, 512, 1]", "bf16")})
+    text += tensor;
+  text += R"({"name": "y", "shape": [2, 8, 1, 64], "dtype": "bf16", "role": "output"}], "graph": [)";
+  for (const auto& [name, width] : {std::pair{"k", 64}, std::pair{"v", 64}, std::pair{"s", 1}})
+    text += repeated(name, width);
+  text += R"(
+  {"op": "aten._to_copy.default", "args": {"self": "%k_8", "dtype": "bf16"}, "outputs": ["k_16"]},
+  {"op": "aten._to_copy.default", "args": {"self": "%v_8", "dtype": "bf16"}, "outputs": ["v_16"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%k_16", "other": "%s_8"}, "outputs": ["keys"]},
+  {"op": "aten.mul.Tensor", "args": {"self": "%v_16", "other": "%s_8"}, "outputs": ["values"]},
+  {"op": "aten.scaled_dot_product_attention.default", "args": {"query": "%q", "key": "%keys", "value": "%values"}, "outputs": ["y"]}]})";
+  const std::string program = WrittenText(text);
+  EXPECT_NE(program.find("= attention(q_view, k * s, v * s)"), std::string::npos) << program;
+  EXPECT_EQ(program.find("nest"), std::string::npos) << program;
 }
 
 // 3 sequences of 4 pages of 16 keys, of two caches, with a scale of each key there, and of all.

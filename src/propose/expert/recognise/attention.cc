@@ -258,17 +258,6 @@ bool ReadsInSteps(const Memory& memory, const Piece& piece) {
   return all;
 }
 
-// Values times what their weights are multiplied with, of `key` and the others of `space`, if that is the same for all
-// that read them at `v`.
-std::optional<dsl::TermPtr> TimesOfWeights(Names& names, const Expr& times, std::vector<IndexVar> space, IndexVar key,
-                                           const FlatLoad& v, const dsl::TermPtr& values) {
-  const auto varies = [&](const IndexVar& var) { return v.position->of(var) == 0 && UsesIndex(times, var.id); };
-  if (std::ranges::any_of(space, varies)) return std::nullopt;
-  space[space.size() - 2] = key;
-  const auto term = names.Term(times, space, {});
-  return term ? std::optional(dsl::Call("*", {values, *term})) : std::nullopt;
-}
-
 // `map`: null, or what moves the result.
 std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Softmax& softmax, const Piece& outer,
                                    const std::vector<Piece>& looked_up, const Piece* map) {
@@ -289,6 +278,12 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   if (p->buffer != softmax.buffer) return std::nullopt;
   const IndexVar m = scores.space[rank - 2], n = scores.space[rank - 1];
   const IndexVar e = outer.space.back(), folded = outer.fold->over[0];
+  // Whether rows are others at the index, over `space` and `along`.
+  const auto moves = [&](const FlatLoad& rows, std::vector<IndexVar> space, IndexVar along, const IndexVar& index) {
+    space.push_back(along);
+    const auto held = HeldElement(memory, looked_up, rows, space);
+    return held ? UsesIndex(*held, index.id) : rows.position->of(index) != 0;
+  };
   // q and k of a product that makes scores.
   const auto sides = [&](const Fold& fold) -> std::optional<std::pair<FlatLoad, FlatLoad>> {
     if (fold.over.size() != 1 || fold.body->operands.size() != 2) return std::nullopt;
@@ -297,7 +292,7 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
     if (!q || !k) return std::nullopt;
     if (q->position->of(n) != 0) std::swap(q, k);
     if ((m.extent > 1 && q->position->of(m) == 0) || q->position->of(n) != 0 || k->position->of(n) == 0 ||
-        k->position->of(m) != 0 || q->position->of(d) == 0 || k->position->of(d) == 0)
+        moves(*k, scores.space, d, m) || q->position->of(d) == 0 || k->position->of(d) == 0)
       return std::nullopt;
     return std::pair(*q, *k);
   };
@@ -310,7 +305,7 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   std::vector<IndexVar> at(outer.space.begin(), outer.space.end() - 1);
   at.push_back(folded);
   if (Extents(at) != Extents(scores.space) || *p->position != OwnPosition(at) ||
-      v->position->of(outer.space[rank - 2]) != 0)
+      moves(*v, outer.space, folded, outer.space[rank - 2]))
     return std::nullopt;
 
   // What weights are multiplied with, of each key, or of none.
@@ -326,9 +321,9 @@ std::optional<dsl::Statement> Read(Names& names, const Piece& scores, const Soft
   const auto rows = [&](const FlatLoad& operand, std::vector<IndexVar> space, IndexVar row,
                         IndexVar column) -> std::optional<dsl::TermPtr> {
     if (const auto name = view(operand, space, row, column)) return dsl::Name(*name);
-    space.resize(space.size() - 2);
-    space.insert(space.end(), {row, column});
-    return HeldOperand(names, looked_up, operand, space);
+    const IndexVar query = space[rank - 2];
+    space[rank - 2] = row, space[rank - 1] = column;
+    return HeldOperand(names, looked_up, operand, space, query);
   };
   const bool by_pages = std::ranges::any_of(looked_up, [&](const Piece& one) { return !ReadsInSteps(memory, one); });
   if (!by_pages) {
