@@ -36,7 +36,14 @@ std::optional<dsl::View> ViewOf(const Names& names, const dsl::TermPtr& operand)
                    .at = {}};
 }
 
-bool IsOfEightBits(DType type) { return IsFloat(type) && Bytes(type) == 1; }
+// A type that holds both reals, of what a kernel multiplies: halves hold all of 8 bits, and f32 all of 16.
+DType HoldsBoth(DType a, DType b) {
+  if (a == b && Bytes(a) > 1) return a;
+  if (Bytes(a) == 1 && Bytes(b) == 1) return DType::kF16;
+  if (Bytes(a) == 1 || Bytes(b) == 1) return Bytes(a) == 1 ? b : a;
+  return Bytes(a) == 2 && Bytes(b) == 2 ? DType::kF32
+                                        : std::max(a, b, [](DType x, DType y) { return Bytes(x) < Bytes(y); });
+}
 
 // Whether its rows are side by side and begin at multiples of 16 bytes.
 bool LiesInRows(const dsl::View& view, DType type) {
@@ -51,11 +58,13 @@ bool LiesInRows(const dsl::View& view, DType type) {
 std::vector<dsl::Statement> CopyRows(Names& names, dsl::Statement& attention) {
   using Like = std::tuple<std::string, Shape, std::vector<std::int64_t>>;
   std::map<Like, std::map<std::int64_t, std::vector<std::size_t>>> alike;  // operands by offset
-  const auto query = ViewOf(names, attention.operands[0]);
-  const std::optional<DType> multiplied = query ? std::optional(names.Find(query->base)->dtype) : std::nullopt;
-  const auto copied_as = [&](DType type) {
-    return IsOfEightBits(type) && multiplied && IsHalf(*multiplied) ? *multiplied : type;
-  };
+  std::optional<DType> multiplied;
+  for (const auto& operand : attention.operands) {
+    const auto view = ViewOf(names, operand);
+    const DType type = view ? names.Find(view->base)->dtype : DType::kI64;
+    if (IsFloat(type)) multiplied = multiplied ? HoldsBoth(*multiplied, type) : type;
+  }
+  const auto copied_as = [&](DType type) { return IsFloat(type) ? *multiplied : type; };
   for (std::size_t o = 0; o < attention.operands.size(); ++o) {
     const auto view = ViewOf(names, attention.operands[o]);
     if (!view) continue;

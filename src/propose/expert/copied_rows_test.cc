@@ -1,7 +1,10 @@
 // Attention whose heads are channels of an image, so that their rows lie across memory.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "propose/expert/testing/written.h"
 
@@ -58,6 +61,27 @@ TEST(CopiedRowsTest, KeysAndValuesOfEightBitsAreCopiedAsWhatQueriesAre) {
   EXPECT_NE(program.find("v_rows: bf16 = map("), std::string::npos) << program;
   EXPECT_NE(program.find("= attention("), std::string::npos) << program;
   EXPECT_EQ(program.find("matmul"), std::string::npos) << program;
+}
+
+// So do queries that were made f32 of keys that are bf16, and keys of halves and values of bf16.
+TEST(CopiedRowsTest, OfTwoTypesTheWiderIsWhatAllAreCopiedAs) {
+  const auto program = [](std::string_view k, std::string_view v) {
+    return WrittenText(fmt::format(R"({{"hone_problem": 1, "name": "attention", "tensors": [
+  {{"name": "q", "shape": [2, 4, 196, 64], "dtype": "f32", "role": "input", "generator": {{"kind": "uniform", "low": 0, "high": 1}}}},
+  {{"name": "k", "shape": [2, 4, 384, 64], "dtype": "{}", "role": "input", "generator": {{"kind": "uniform", "low": 0, "high": 1}}}},
+  {{"name": "v", "shape": [2, 4, 384, 64], "dtype": "{}", "role": "input", "generator": {{"kind": "uniform", "low": 0, "high": 1}}}},
+  {{"name": "y", "shape": [2, 4, 196, 64], "dtype": "f32", "role": "output"}}], "graph": [
+  {{"op": "aten._to_copy.default", "args": {{"self": "%k", "dtype": "f32"}}, "outputs": ["keys"]}},
+  {{"op": "aten._to_copy.default", "args": {{"self": "%v", "dtype": "f32"}}, "outputs": ["values"]}},
+  {{"op": "aten.scaled_dot_product_attention.default", "args": {{"query": "%q", "key": "%keys", "value": "%values"}}, "outputs": ["y"]}}]}})",
+                                   k, v));
+  };
+  for (const auto& [k, v] : {std::pair{"bf16", "bf16"}, std::pair{"f16", "bf16"}, std::pair{"f8e4m3", "f16"}}) {
+    const std::string text = program(k, v);
+    EXPECT_NE(text.find("k_rows: f32 = map("), std::string::npos) << text;
+    EXPECT_NE(text.find("v_rows: f32 = map("), std::string::npos) << text;
+    EXPECT_NE(text.find("= attention(q"), std::string::npos) << text;
+  }
 }
 
 }  // namespace
