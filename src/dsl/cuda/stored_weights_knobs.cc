@@ -13,6 +13,8 @@ constexpr std::int64_t kSumsBytes = 48 << 10;
 std::int64_t SumsBytes(const StoredWeights& weights, std::int64_t columns, std::int64_t warps) {
   return warps * 8 * EightsOf(weights) * (columns + 1) * 4;
 }
+// A table that they share has two f32 for each byte.
+std::int64_t RoomForSums(const StoredWeights& weights) { return kSumsBytes - (weights.table ? 256 * 8 : 0); }
 
 StoredWeights Of(const Kernel& kernel) { return std::get<StoredWeights>(StoredWeightsOf(kernel)); }
 
@@ -50,7 +52,7 @@ std::optional<std::string> CheckStoredColumns(const Kernel& kernel, const Settin
       columns != 128)
     return "a thread reads 4, 8 or 16 neighbouring columns; try 32";
   if (columns % kColumnsOfMma != 0) return "columns are made sixteen at a time; try 16";
-  if (SumsBytes(weights, columns, 1) > kSumsBytes) return "so many sums do not fit; try 16";
+  if (SumsBytes(weights, columns, 1) > RoomForSums(weights)) return "so many sums do not fit; try 16";
   return std::nullopt;
 }
 std::vector<Setting> StoredWarpsValues(const Kernel& kernel) {
@@ -61,14 +63,16 @@ std::vector<Setting> StoredWarpsValues(const Kernel& kernel) {
   for (const std::int64_t warps :
        {most, std::int64_t{8}, std::int64_t{16}, std::int64_t{4}, std::int64_t{2}, std::int64_t{1}}) {
     if (std::find(values.begin(), values.end(), Whole(warps)) != values.end()) continue;
-    if (SumsBytes(weights, columns, warps) <= kSumsBytes && (warps == 1 || warps * OwnDepth(weights) * 4 <= weights.k))
+    if (SumsBytes(weights, columns, warps) <= RoomForSums(weights) &&
+        (warps == 1 || warps * OwnDepth(weights) * 4 <= weights.k))
       values.push_back(Whole(warps));
   }
   return values;
 }
 std::optional<std::string> CheckStoredWarps(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckRange(value, 1, 32)) return why;
-  const std::int64_t most = kSumsBytes / SumsBytes(Of(kernel), IntSetting(kernel, "columns"), 1);
+  const StoredWeights weights = Of(kernel);
+  const std::int64_t most = RoomForSums(weights) / SumsBytes(weights, IntSetting(kernel, "columns"), 1);
   if (std::get<std::int64_t>(value.value) > most)
     return fmt::format("what so many warps make does not fit; {} are possible", most);
   return std::nullopt;

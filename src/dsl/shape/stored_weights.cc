@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/dtype.h"
+#include "dsl/shape/stored_bits.h"
 
 namespace hone::dsl {
 namespace {
@@ -18,157 +19,15 @@ using Kind = Expr::Kind;
 // What is added to numbers of 8 and of 4 bits: beside it, the code adds 128, or takes 128 and 8: bf16 holds up to 256.
 constexpr int kMostAddedToBytes = 128, kMostAddedToNibbles = 112;
 
+// What is added to a power of two: beyond that no f32 holds it, whatever byte it is.
+constexpr int kMostPower = 512;
+
 // How much higher zeros may be than numbers: the code has both in what it takes away, behind the exponent of 128.
 constexpr int kMostOfZeros = 96;
 
 bool OfBytes(DType type) { return type == DType::kI8 || type == DType::kU8; }
 bool OfWords(DType type) { return type == DType::kI32; }
 bool IsReal8(DType type) { return IsFloat(type) && Bytes(type) == 1; }
-
-std::optional<std::int64_t> WholeOf(BinaryOp op, std::int64_t a, std::int64_t b) {
-  const auto floored = [&] { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); };
-  switch (op) {
-    case BinaryOp::kAdd: return a + b;
-    case BinaryOp::kSub: return a - b;
-    case BinaryOp::kMul: return a * b;
-    case BinaryOp::kFloorDiv: return b == 0 ? std::nullopt : std::optional(floored());
-    case BinaryOp::kFloorMod: return b == 0 ? std::nullopt : std::optional(a - b * floored());
-    case BinaryOp::kMin: return std::min(a, b);
-    case BinaryOp::kMax: return std::max(a, b);
-    case BinaryOp::kAnd: return a & b;
-    case BinaryOp::kOr: return a | b;
-    case BinaryOp::kXor: return a ^ b;
-    case BinaryOp::kLess: return a < b;
-    case BinaryOp::kLessEqual: return a <= b;
-    case BinaryOp::kEqual: return a == b;
-    case BinaryOp::kNotEqual: return a != b;
-    default: return std::nullopt;
-  }
-}
-
-// The whole number for a byte, as its type has it, and an index.
-std::optional<std::int64_t> Evaluated(const Expr& e, std::int64_t byte, int index, std::int64_t at) {
-  std::vector<std::int64_t> of;
-  if (e->kind == Kind::kSelect) {
-    const auto holds = Evaluated(e->operands[0], byte, index, at);
-    return holds ? Evaluated(e->operands[*holds != 0 ? 1 : 2], byte, index, at) : std::nullopt;
-  }
-  if (e->kind == Kind::kLoad) return byte;
-  for (const Expr& operand : e->operands) {
-    const auto value = Evaluated(operand, byte, index, at);
-    if (!value) return std::nullopt;
-    of.push_back(*value);
-  }
-  if (e->kind == Kind::kConst && e->type != ScalarType::kReal) return e->whole;
-  if (e->kind == Kind::kIndex && e->index.id == index) return at;
-  if (e->kind == Kind::kCast && e->type != ScalarType::kReal)
-    return e->type == ScalarType::kBool ? std::int64_t{of[0] != 0} : of[0];
-  if (e->kind != Kind::kBinary || e->type == ScalarType::kReal) return std::nullopt;
-  return WholeOf(e->binary, of[0], of[1]);
-}
-
-// What indices are, by id.
-using Fixed = std::map<int, std::int64_t>;
-
-// A whole number of which each bit is 0, 1 or a bit of a word of 32.
-class BitsOfWord {
- public:
-  static BitsOfWord Of(std::int64_t number) {
-    BitsOfWord made;
-    for (int i = 0; i < 64; ++i) made.bits_[At(i)] = (number >> i & 1) != 0 ? kOne : kZero;
-    return made;
-  }
-  static BitsOfWord Word() {
-    BitsOfWord made;
-    for (int i = 0; i < 64; ++i) made.bits_[At(i)] = std::min(i, 31);
-    return made;
-  }
-
-  std::optional<std::int64_t> Number() const {
-    std::int64_t number = 0;
-    for (int i = 0; i < 64; ++i) {
-      if (bits_[At(i)] >= 0) return std::nullopt;
-      if (bits_[At(i)] == kOne) number |= static_cast<std::int64_t>(std::uint64_t{1} << i);
-    }
-    return number;
-  }
-  // Which four bits of the word it is, in order and without a sign.
-  std::optional<int> Nibble() const {
-    const int first = bits_[0];
-    if (first < 0 || first % 4 != 0) return std::nullopt;
-    for (int i = 1; i < 64; ++i) {
-      if (bits_[At(i)] != (i < 4 ? first + i : kZero)) return std::nullopt;
-    }
-    return first / 4;
-  }
-
-  // As floordiv by 2^places does, and, of less than 0, as times.
-  BitsOfWord Shifted(int places) const {
-    BitsOfWord made;
-    for (int i = 0; i < 64; ++i) made.bits_[At(i)] = i + places < 0 ? kZero : bits_[At(std::min(i + places, 63))];
-    return made;
-  }
-  static std::optional<BitsOfWord> Both(const BitsOfWord& a, BinaryOp op, const BitsOfWord& b) {
-    BitsOfWord made;
-    for (int i = 0; i < 64; ++i) {
-      int x = a.bits_[At(i)], y = b.bits_[At(i)];
-      if (x < 0) std::swap(x, y);  // y is none of the word's, if one is not
-      int& bit = made.bits_[At(i)];
-      if (op == BinaryOp::kXor && y != kZero && (x >= 0 || y >= 0)) return std::nullopt;
-      if (y >= 0 && x != y) return std::nullopt;
-      switch (op) {
-        case BinaryOp::kAnd: bit = y == kZero || x == kZero ? kZero : y == kOne ? x : y; break;
-        case BinaryOp::kOr: bit = y == kOne || x == kOne ? kOne : y == kZero ? x : y; break;
-        default: bit = x >= 0 ? x : x == y ? kZero : kOne;
-      }
-    }
-    return made;
-  }
-
- private:
-  static constexpr int kZero = -1, kOne = -2;
-  static std::size_t At(int i) { return static_cast<std::size_t>(i); }
-  std::array<int, 64> bits_ = {};
-};
-
-// The whole number of a word; nothing where its bits do not tell.
-std::optional<BitsOfWord> BitsOf(const Expr& e, const Fixed& fixed) {
-  if (e->kind == Kind::kSelect) {
-    const auto condition = BitsOf(e->operands[0], fixed);
-    const auto holds = condition ? condition->Number() : std::nullopt;
-    return holds ? BitsOf(e->operands[*holds != 0 ? 1 : 2], fixed) : std::nullopt;
-  }
-  if (e->kind == Kind::kLoad) return BitsOfWord::Word();
-  if (e->type == ScalarType::kReal) return std::nullopt;
-  if (e->kind == Kind::kConst) return BitsOfWord::Of(e->whole);
-  if (e->kind == Kind::kIndex) {
-    const auto at = fixed.find(e->index.id);
-    return at == fixed.end() ? std::nullopt : std::optional(BitsOfWord::Of(at->second));
-  }
-  if (e->kind == Kind::kCast && e->type == ScalarType::kInt) return BitsOf(e->operands[0], fixed);
-  if (e->kind != Kind::kBinary) return std::nullopt;
-  const auto a = BitsOf(e->operands[0], fixed), b = BitsOf(e->operands[1], fixed);
-  if (!a || !b) return std::nullopt;
-  const auto first = a->Number(), number = b->Number();
-  if (first && number) {
-    const auto made = WholeOf(e->binary, *first, *number);
-    return made ? std::optional(BitsOfWord::Of(*made)) : std::nullopt;
-  }
-  const bool is_power = number && *number > 0 && (*number & (*number - 1)) == 0;
-  switch (e->binary) {
-    case BinaryOp::kAnd:
-    case BinaryOp::kOr:
-    case BinaryOp::kXor: return BitsOfWord::Both(*a, e->binary, *b);
-    case BinaryOp::kFloorDiv:
-      return is_power ? std::optional(a->Shifted(std::countr_zero(static_cast<std::uint64_t>(*number)))) : std::nullopt;
-    case BinaryOp::kMul:
-      return is_power ? std::optional(a->Shifted(-std::countr_zero(static_cast<std::uint64_t>(*number))))
-                      : std::nullopt;
-    case BinaryOp::kFloorMod:
-      return is_power ? BitsOfWord::Both(*a, BinaryOp::kAnd, BitsOfWord::Of(*number - 1)) : std::nullopt;
-    default: return std::nullopt;
-  }
-}
 
 class Reader {
  public:
@@ -346,6 +205,7 @@ class Reader {
   // From outside in: what is done to the number last comes first.
   std::optional<std::string> ReadSteps(const Expr& e) {
     if (made_.is_real && e->kind == Kind::kLoad && HasNumber(e)) return std::nullopt;
+    if (ReadTable(e)) return std::nullopt;
     const bool converts = e->kind == Kind::kCast && e->type == ScalarType::kReal;
     if (converts && ReadCode(e->operands[0])) return std::nullopt;
     const Expr& inner = converts ? e->operands[0] : e;
@@ -363,6 +223,9 @@ class Reader {
       step.other = *number;
     } else if (ReadZeros(inner->binary, first, other)) {
       return ReadSteps(Cast(inner->operands[0], ScalarType::kReal));
+    } else if (const auto power = PowerOfByte(other)) {
+      step.other = power->first;
+      step.power = power->second;
     } else {
       if (other->kind == Kind::kCast) other = other->operands[0];
       const bool holds = other->kind == Kind::kLoad &&
@@ -377,6 +240,46 @@ class Reader {
     made_.steps.push_back(step);
     Expr number = inner->operands[first ? 0 : 1];
     return ReadSteps(converts ? Cast(number, ScalarType::kReal) : number);
+  }
+
+  // Where the byte lies that two is raised to the power of, but for a number that is added.
+  std::optional<std::pair<PlaceAlongK, int>> PowerOfByte(const Expr& e) const {
+    if (!IsBinary(e, BinaryOp::kPow) || ConstantNumber(e->operands[0]) != 2.0) return std::nullopt;
+    int more = 0;
+    Expr power = e->operands[1];
+    for (;; power = power->operands[0]) {
+      if (power->kind == Kind::kCast && power->operands[0]->type != ScalarType::kReal) continue;
+      const bool adds = IsBinary(power, BinaryOp::kAdd) || IsBinary(power, BinaryOp::kSub);
+      const auto number = adds ? ConstantNumber(power->operands[1]) : std::nullopt;
+      if (!number || std::abs(*number) > kMostPower || *number != static_cast<int>(*number)) break;
+      more += static_cast<int>(power->binary == BinaryOp::kAdd ? *number : -*number);
+    }
+    const bool byte = power->kind == Kind::kLoad && OfBytes(TypeOf(*power));
+    const auto place = byte ? Place(*power, made_.n) : std::nullopt;
+    return place ? std::optional(std::pair(*place, more)) : std::nullopt;
+  }
+
+  // An element of a table, and where in it that is, also where the number's place in its byte chooses between two.
+  std::optional<std::pair<const ExprNode*, Expr>> InTable(const Expr& e) const {
+    if (e->kind == Kind::kLoad && e->operands.size() == 1) return std::pair(e.get(), e->operands[0]);
+    if (e->kind != Kind::kSelect || e->type != ScalarType::kReal) return std::nullopt;
+    const auto then = InTable(e->operands[1]), otherwise = InTable(e->operands[2]);
+    if (!then || !otherwise || then->first->buffer != otherwise->first->buffer) return std::nullopt;
+    return std::pair(then->first, Select(e->operands[0], then->second, otherwise->second));
+  }
+  // Whether it is an element of a table of 16 that the number alone chooses.
+  bool ReadTable(const Expr& e) {
+    if (made_.is_real || made_.bits != 4 || OfWords(TypeOf(*bytes_)) || e->type != ScalarType::kReal) return false;
+    const auto place = InTable(e);
+    if (!place || !HasNumber(place->second)) return false;
+    const DType type = TypeOf(*place->first);
+    if (type != DType::kF32 && type != kernel_.operand_types[static_cast<std::size_t>(made_.x.operand)]) return false;
+    const KernelOperand& table = kernel_.operands[static_cast<std::size_t>(place->first->buffer)];
+    if (table.extents != Shape{16} || table.offset != 0 || table.strides[0] != 1 || !ReadCode(place->second))
+      return false;
+    if (made_.more != std::array<int, 2>{} || made_.is_signed != std::array<bool, 2>{}) return false;
+    made_.table = place->first->buffer;
+    return true;
   }
 
   // Of each of eight neighbours, along what is summed or columns, which four bits of the word are the whole number's,

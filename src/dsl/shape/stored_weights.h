@@ -1,7 +1,8 @@
 // Sums of few rows times columns that memory holds as whole numbers of 8 or of 4 bits, or as reals of 8 bits, as
 // quantized layers have their weights: what such a fold of a nest reads where, and how an element becomes a real of 16
 // bits. Numbers lie along what is summed, or across it: columns side by side. Numbers of 4 bits are two in a byte, or
-// eight in a word of 32 bits: neighbours along what is summed (GPTQ) or eight columns (AWQ).
+// eight in a word of 32 bits: neighbours along what is summed (GPTQ) or eight columns (AWQ). Those of bytes may be
+// places in a table of 16 reals (NF4, FP4).
 //
 //   nest [m < 16, n < 4096] (sum [g < 32, k < 64, h < 2] (x[m, g * 128 + k * 2 + h] *
 //       (real(select(h == 1, floordiv(w[n, g * 64 + k], 16), and(w[n, g * 64 + k], 15))) - 8) * s[n, g]))
@@ -50,6 +51,9 @@ struct StoredWeights {
   std::array<bool, 2> is_signed = {};
   std::array<int, 2> more = {};
   bool high_first = false;  // of two elements of a byte
+  // Where numbers of 4 bits are places in a table of 16, side by side: which operand. It is of as many bits as x has or
+  // of f32, and so is the result then.
+  std::optional<int> table;
   // Zeros that are eight in a word as well, each for its column, are taken away from the numbers first: from the
   // numbers without what is to be added, each `more` higher than its bits say.
   struct Zeros {
@@ -65,6 +69,8 @@ struct StoredWeights {
     BinaryOp op = BinaryOp::kMul;
     bool reversed = false;
     std::variant<double, PlaceAlongK> other;
+    std::optional<int> power =
+        {};  // of a byte that is loaded: the other side is 2 to the power of that and this, an f32
   };
   std::vector<Step> steps;
 };

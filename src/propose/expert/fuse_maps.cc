@@ -321,7 +321,8 @@ std::set<std::size_t> Fuser::TakeIn(Taken take) {
     const int maker = maker_[Id(buffer)];
     const auto at = static_cast<std::size_t>(maker);
     // What is made of indices alone may be made for others as well.
-    const bool own = maker >= 0 && !memory_.IsOutput(buffer) && IsSimpleMap(at) && !known_[at].expensive &&
+    const bool own = maker >= 0 && !memory_.IsOutput(buffer) && IsSimpleMap(at) &&
+                     (!known_[at].expensive || !IsExpensive(WithoutPowersOfTwo(pieces_[at].value))) &&
                      (readers_[Id(buffer)].size() == 1 || known_[at].loads_nothing);
     return own ? &pieces_[at] : nullptr;
   };

@@ -69,6 +69,12 @@ bool IsExpensive(const Expr& expr) {
   return expensive;
 }
 
+Expr WithoutPowersOfTwo(const Expr& expr) {
+  return Rewrite(expr, [](const Expr& e) -> Expr {
+    return IsBinary(e, BinaryOp::kPow) && ConstantNumber(e->operands[0]) == 2.0 ? e->operands[1] : Expr();
+  });
+}
+
 int TreeSize(const Expr& expr) {
   std::unordered_map<const ExprNode*, int> sizes;
   Visit(expr, [&](const ExprNode& node) {  // children first

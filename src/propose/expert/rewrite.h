@@ -22,6 +22,8 @@ inline Expr WithoutWholeCasts(Expr expr) {
 std::vector<IndexVar> VarsOf(const Expr& expr);      // the indices that occur, each once; folded ones too
 std::vector<IndexVar> VarsIn(const ExprNode& load);  // likewise, in where it reads
 bool IsExpensive(const Expr& expr);                  // some function in it costs far more than an addition
+// With what they are raised to in the place of powers of two, which are exponents of scales.
+Expr WithoutPowersOfTwo(const Expr& expr);
 
 // How long it is when it is written out, every shared part as often as it occurs; at most kLongest.
 inline constexpr int kLongest = 1 << 20;

@@ -82,15 +82,16 @@ class Widener {
     });
     return stored;
   }
-  // Whether all is of 16 bits or less, or words of 32, or scales of f32 for so many of K: the kernel takes nothing else
-  // (dsl/shape/stored_weights.h).
+  // Whether all is of 16 bits or less, or words of 32, or scales of f32 for so many of K, or a table of f32 that
+  // numbers of 4 bits are places in: the kernel takes nothing else (dsl/shape/stored_weights.h).
   bool HasFewBits(const Expr& factor) const {
     bool few = true;
     Visit(factor, [&](const ExprNode& node) {
       if (node.kind != Expr::Kind::kLoad || Bytes(TypeOf(node)) <= 2) return;
       const auto position = memory_.Position(node);
+      const bool table = !position && ElementCount(memory_.shape(node.buffer)) == 16;
       few &= TypeOf(node) == DType::kI32 ||
-             (TypeOf(node) == DType::kF32 && position && position->of(made_.piece.fold->over.back()) == 0);
+             (TypeOf(node) == DType::kF32 && (table || (position && position->of(made_.piece.fold->over.back()) == 0)));
     });
     return few;
   }

@@ -94,6 +94,7 @@ class WeightsWriter {
     out_.BeginKernel("weights", 32 * warps_);
     out_.Line("const int thread = threadIdx.x, warp = thread / 32, row = thread % 32 / 4, quarter = thread % 4;");
     out_.Line(fmt::format("__shared__ float sums[{}][{}][{}];", warps_, 8 * eights_, columns_ + 1));
+    if (weights_.table) WriteTable();
     out_.Line(fmt::format("const {0} first = static_cast<{0}>(blockIdx.x) * {1};", index, columns_));
     out_.Line(fmt::format("const {}* x[{}];", DeviceType(half_), eights_));
     out_.Unroll();
@@ -153,8 +154,9 @@ class WeightsWriter {
       out_.Line(fmt::format("uint4 numbers[{}][{}];", loads_, columns_ / 8));
     }
     for (std::size_t s = 0; s < weights_.steps.size(); ++s) {
-      if (const auto* other = std::get_if<PlaceAlongK>(&weights_.steps[s].other))
-        out_.Line(fmt::format("{} other{}[{}][{}];", IsWide(*other) ? "float" : "unsigned", s, loads_, columns_ / 8));
+      if (std::holds_alternative<PlaceAlongK>(weights_.steps[s].other))
+        out_.Line(fmt::format("{} other{}[{}][{}];", IsWide(weights_.steps[s]) ? "float" : "unsigned", s, loads_,
+                              columns_ / 8));
     }
     if (weights_.zeros) out_.Line(fmt::format("unsigned zeros[{}][{}];", loads_, ZeroWords()));
     out_.Open("const auto load = [&](int i, int k0)");
@@ -180,15 +182,34 @@ class WeightsWriter {
       const auto* other = std::get_if<PlaceAlongK>(&weights_.steps[s].other);
       if (other == nullptr) continue;
       const std::string at = AlongText(*other, "n");
-      out_.Line(IsWide(*other) ? fmt::format("other{}[i][c] = {};", s, Guarded(fmt::format("__ldg({})", at), "0.0f"))
-                               : fmt::format("other{}[i][c] = {};", s, Guarded(PairText(*other, at), "0u")));
+      const bool wide = IsWide(weights_.steps[s]);
+      std::string text = wide ? fmt::format("__ldg({})", at) : PairText(*other, at);
+      if (const auto& power = weights_.steps[s].power) text = fmt::format("ldexpf(1.0f, {} + {})", text, *power);
+      out_.Line(fmt::format("other{}[i][c] = {};", s, Guarded(text, wide ? "0.0f" : "0u")));
     }
     out_.Close();
     out_.CloseWith(";");
   }
 
-  bool IsWide(const PlaceAlongK& place) const {
-    return kernel_.operand_types[static_cast<std::size_t>(place.operand)] == DType::kF32;
+  bool IsF32(int operand) const { return kernel_.operand_types[static_cast<std::size_t>(operand)] == DType::kF32; }
+  bool IsWide(const StoredWeights::Step& step) const {
+    return step.power || IsF32(std::get<PlaceAlongK>(step.other).operand);
+  }
+  // The reals of both numbers of each byte.
+  void WriteTable() {
+    const bool wide = IsF32(*weights_.table);
+    const auto element = [&](bool high) {
+      const std::string at = fmt::format("{} + (both {})", Buffer(*weights_.table), high ? ">> 4" : "& 15");
+      return wide ? fmt::format("__ldg({})", at)
+                  : fmt::format("__ldg(reinterpret_cast<const unsigned short*>({}))", at);
+    };
+    const std::string first = element(weights_.high_first), second = element(!weights_.high_first);
+    out_.Line(fmt::format("__shared__ {} table[256];", wide ? "float2" : "unsigned"));
+    out_.Open(fmt::format("for (int both = thread; both < 256; both += {})", 32 * warps_));
+    out_.Line(wide ? fmt::format("table[both] = make_float2({}, {});", first, second)
+                   : fmt::format("table[both] = {} | {} << 16;", first, second));
+    out_.Close();
+    out_.Line("__syncthreads();");
   }
   // Of a thread's columns, the one of this number.
   std::string ColumnText(const std::string& c) const {
@@ -267,6 +288,13 @@ class WeightsWriter {
                                                  : fmt::format("RealsAsPairs<{}, {}>", type,
                                                                stored_ == DType::kF8E5M2 ? "__NV_E5M2" : "__NV_E4M3");
       out_.Line(fmt::format("{0}({1}{3}, {2}{3}, pairs[c]);", made, first, second, flipped));
+    } else if (weights_.table) {
+      out_.Line(fmt::format("const unsigned bytes = numbers[i][c].{};", "xyzw"[unit]));
+      if (!IsF32(*weights_.table)) {
+        out_.Unroll();
+        out_.Line(
+            fmt::format("for (int p = 0; p < 4; ++p) pairs[c][p] = {};", Guarded("table[bytes >> 8 * p & 255]", "0u")));
+      }
     } else {
       std::string less = Less();
       if (weights_.zeros) {
@@ -344,11 +372,13 @@ class WeightsWriter {
   // What is done to the numbers of column c, pair by pair.
   void WriteSteps(const std::string& type) {
     const int more = weights_.bits == 4 || weights_.is_real ? 0 : weights_.more[0] + (weights_.is_signed[0] ? 0 : 128);
-    if (more == 0 && weights_.steps.empty()) return;
+    bool wide = weights_.table && IsF32(*weights_.table);  // from here on
+    if (more == 0 && weights_.steps.empty() && !wide) return;
     const std::string one = PairOf(1), minus = PairOf(-1), none = PairOf(-0.0), it = "pairs[c][p]";
     out_.Unroll();
     out_.Open("for (int p = 0; p < 4; ++p)");
-    bool wide = false;  // from here on
+    if (wide)
+      out_.Line(fmt::format("float2 wide = {};", Guarded("table[bytes >> 8 * p & 255]", "make_float2(0.0f, 0.0f)")));
     const auto step = [&](const std::string& a, const std::string& b, const std::string& c) {
       out_.Line(fmt::format("{} = {}::Fma({}, {}, {});", it, type, a, b, c));
     };
@@ -356,7 +386,7 @@ class WeightsWriter {
     for (std::size_t s = 0; s < weights_.steps.size(); ++s) {
       const StoredWeights::Step& made = weights_.steps[s];
       const auto* number = std::get_if<double>(&made.other);
-      if (!wide && number == nullptr && IsWide(std::get<PlaceAlongK>(made.other))) {
+      if (!wide && number == nullptr && IsWide(made)) {
         out_.Line(fmt::format("float2 wide = {}::Wide({});", type, it));
         wide = true;
       }
@@ -383,8 +413,7 @@ class WeightsWriter {
   void WriteWideStep(const StoredWeights::Step& made, std::size_t s, const std::string& type) {
     const auto* number = std::get_if<double>(&made.other);
     std::string other = number != nullptr ? fmt::format("{:.1f}f", *number) : fmt::format("other{}[i][c]", s);
-    if (number == nullptr && !IsWide(std::get<PlaceAlongK>(made.other)))
-      other = fmt::format("{}::Wide({}).x", type, other);
+    if (number == nullptr && !IsWide(made)) other = fmt::format("{}::Wide({}).x", type, other);
     const char op = made.op == BinaryOp::kMul ? '*' : made.op == BinaryOp::kAdd ? '+' : '-';
     for (const char* half : {"wide.x", "wide.y"}) {
       out_.Line(made.reversed ? fmt::format("{0} = {1} {2} {0};", half, other, op)

@@ -21,6 +21,7 @@ struct Layer {
   std::string type = "bf16", stored = "i8", number = "real(w[n, k * {G} + l])", scaled = "{N} * s[n, k]", end = "{S}";
   std::string settings = {};
   bool across = false;  // w[k, n], s[k, n] and z[k, n]
+  std::string table = "f32[16]";
 };
 
 std::string Replaced(std::string text, const std::string& what, const std::string& with) {
@@ -30,6 +31,10 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
 }
 const std::string kFour = "select(p == 0, and(w[n, k * {H} + l], 15), floordiv(w[n, k * {H} + l], 16))";
 
+// Places in a table, that the number's place in the byte chooses; powers of two, of bytes up to 99.
+const std::string kInTable = "select(p == 0, t[and(w[n, k * {H} + l], 15)], t[floordiv(w[n, k * {H} + l], 16)])",
+                  kPower = "{N} * pow(2, real(e[n, k]) - 50)";
+
 const std::string kReal = "w[n, k * {G} + l]";
 
 std::string Text(const Layer& layer) {
@@ -38,9 +43,9 @@ std::string Text(const Layer& layer) {
   const std::string at = four ? "k * {G} + l * 2 + p" : "k * {G} + l";
   std::string text = fmt::format(
       "input x: {0}[{1}, {3}]\nparam w: {4}[{2}, {5}]\nparam s: {0}[{2}, {{K}}]\nparam z: {0}[{2}, {{K}}]\n"
-      "param b: f32[{2}]\noutput y: {0}[{1}, {2}]\n"
+      "param b: f32[{2}]\nparam t: {7}\nparam a: f32[{2}, {{K}}]\nparam e: u8[{2}, {{K}}]\noutput y: {0}[{1}, {2}]\n"
       "y = nest [m < {1}, n < {2}] ({6})",
-      layer.type, layer.m, layer.n, layer.k, layer.stored, four ? layer.k / 2 : layer.k, layer.end);
+      layer.type, layer.m, layer.n, layer.k, layer.stored, four ? layer.k / 2 : layer.k, layer.end, layer.table);
   text = Replaced(text, "{S}", fmt::format("sum [{}] (x[m, {}] * ({}))", over, at, layer.scaled));
   text = Replaced(text, "{N}", layer.number);
   if (layer.across) {
@@ -95,6 +100,26 @@ const std::vector<Layer> kLayers = {
      .stored = "u8",
      .number = "real(" + kFour + ")",
      .scaled = "({N} - z[n, k]) * s[n, k]"},
+    // Places in tables.
+    {.m = 1, .n = 512, .group = 64, .stored = "u8", .number = kInTable, .scaled = "{N} * a[n, k]"},
+    {.m = 16,
+     .n = 200,
+     .k = 960,
+     .group = 32,
+     .stored = "u8",
+     .number = kInTable,
+     .scaled = kPower,
+     .table = "bf16[16]"},
+    {.m = 9, .k = 4096, .group = 4096, .type = "f16", .stored = "u8", .number = "t[" + kFour + "]", .scaled = "{N}"},
+    {.m = 16,
+     .n = 208,
+     .k = 512,
+     .type = "f16",
+     .stored = "i8",
+     .number = Replaced("t[and(" + kFour + ", 15)]", "p == 0", "p == 1"),
+     .scaled = "{N} * s[n, k]",
+     .settings = "way: weights, columns: 64",
+     .table = "f16[16]"},
     // Reals of 8 bits.
     {.m = 12, .k = 4096, .stored = "f8e4m3", .number = kReal},
     {.m = 1, .n = 10000, .k = 512, .group = 512, .stored = "f8e4m3", .number = kReal, .scaled = "{N}"},

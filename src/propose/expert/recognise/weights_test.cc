@@ -158,6 +158,28 @@ std::string AwqInOrder() {
           View("z_numbers", "[4, 256]", "z_all") + ", " + Chosen("z_all", R"([null, "%columns"])", "zeros") + kScaled +
           View("e", "[512, 256]", "v") + ", " + kTimesRows);
 }
+// stack((t[w >> 4], t[w & 15]), -1), of blocks of 64 times a scale each; or of 32, times 2 to the power of a byte.
+std::string InTable(bool powers) {
+  const std::string block = powers ? "32" : "64", blocks = powers ? "4096" : "2048", half = powers ? "16" : "32";
+  const std::string scaled = powers ? Op("_to_copy.default", R"("dtype": "i32", "self": "%s")", "whole") + ", " +
+                                          Op("sub.Tensor", R"("other": 127, "self": "%whole")", "power") + ", " +
+                                          Op("ldexp.Tensor", R"("self": "%parts", "other": "%power")", "e") + ", "
+                                    : View("s", "[2048, 1]", "scale") + ", " +
+                                          Op("mul.Tensor", R"("other": "%scale", "self": "%parts")", "e") + ", ";
+  return Problem(Tensor("w", "[65536]", "u8") + ", " + Tensor("lut", "[16]", powers ? "bf16" : "f32") + ", " +
+                     Tensor("s", "[" + blocks + ", 1]", powers ? "u8" : "f32"),
+                 Op("bitwise_and.Scalar", R"("other": 15, "self": "%w")", "low") + ", " +
+                     Op("__rshift__.Scalar", R"("other": 4, "self": "%w")", "high") + ", " +
+                     Op("_to_copy.default", R"("dtype": "i64", "self": "%low")", "low_1") + ", " +
+                     Op("_to_copy.default", R"("dtype": "i64", "self": "%high")", "high_1") + ", " +
+                     Chosen("lut", R"(["%low_1"])", "lows") + Chosen("lut", R"(["%high_1"])", "highs") +
+                     Op("unsqueeze.default", R"("dim": 1, "self": "%lows")", "a") + ", " +
+                     Op("unsqueeze.default", R"("dim": 1, "self": "%highs")", "b") + ", " +
+                     Op("cat.default", R"("dim": -1, "tensors": ["%b", "%a"])", "both") + ", " +
+                     View("both", "[" + blocks + ", " + block + "]", "parts") + ", " + scaled +
+                     Op("_to_copy.default", R"("dtype": "bf16", "self": "%e")", "f") + ", " +
+                     View("f", "[256, 512]", "v") + ", " + kProduct);
+}
 // (x.view(16, 8, 64) * mask).sum(1)
 std::string Pooled() {
   return R"({"hone_problem": 1, "name": "pooled", "tensors": [)" + Tensor("x", "[2, 8, 64]", "bf16", "input") + ", " +
@@ -277,6 +299,13 @@ TEST(WeightsTest, NumbersOfGroupsThatComeBackwardsAreNoValue) {
   ASSERT_TRUE(program);
   const std::string text = dsl::Print(*program);
   EXPECT_EQ(text.find("group"), std::string::npos) << text;
+}
+
+TEST(WeightsTest, NumbersThatArePlacesInATableAreReadAsTheyLie) {
+  ExpectWeights(InTable(/*powers=*/false),
+                "sum [k < 8, l < 32, m < 2] (x[i, k * 64 + (l * 2 + m)] * (select(1 <= m, lut[");
+  ExpectWeights(InTable(/*powers=*/true),
+                "sum [k < 16, l < 16, m < 2] (x[i, k * 32 + (l * 2 + m)] * (select(1 <= m, lut[");
 }
 
 TEST(WeightsTest, MasksOfWholeNumbersAreNoWeights) {
