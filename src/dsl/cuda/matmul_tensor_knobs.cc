@@ -186,8 +186,19 @@ std::optional<std::string> WhyNoBlocks(const Kernel& kernel, TensorPrecision pre
   return std::nullopt;
 }
 
+namespace {
+// Whether matrices would be packed of which no batch may have chosen one.
+bool PacksUnchosen(const Kernel& kernel, const MatmulShape& shape, TensorPrecision precision) {
+  if (!HasChoice(kernel)) return false;
+  const std::vector<std::size_t> packed = PackedInputs(kernel, precision);
+  return kernel.space[static_cast<std::size_t>(kernel.axes[0])].extent > BatchesOf(shape) &&
+         std::ranges::any_of(packed, [](std::size_t input) { return input > 0; });
+}
+}  // namespace
+
 std::optional<double> TensorCost(const Kernel& kernel, TensorPrecision precision) {
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
+  if (PacksUnchosen(kernel, shape, precision)) return std::nullopt;
   // The tensor cores keep too little of sums of reals of 8 bits for a result of 32.
   if (precision == TensorPrecision::kF8) {
     if (!MultipliesInPlace(kernel, precision) || !IsSmallFloat(kernel.target_type) || IsNarrow(shape))

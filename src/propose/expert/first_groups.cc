@@ -114,8 +114,8 @@ class FirstGroups {
     CountNames(order.operands[0], names);
     for (std::size_t p = 0; p < program_.statements.size(); ++p) {
       const Statement& product = program_.statements[p];
-      if (product.family != "matmul" || !product.lets.empty() || product.settings.contains("precision") ||
-          !names.contains(product.target))
+      if (product.family != "matmul" || product.operands.size() != 2 || !product.lets.empty() ||
+          product.settings.contains("precision") || !names.contains(product.target))
         continue;
       const Shape &made = kernels_.kernels[p].result, &read = shapes_.at(product.target);
       const bool alone = order.operands[0]->kind == Term::Kind::kName;

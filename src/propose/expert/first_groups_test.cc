@@ -121,6 +121,19 @@ TEST(FirstGroupsTest, WhatNobodyWantsIsNotMade) {
   EXPECT_EQ(FastestOf({.count = 1}).text.find("sorted"), std::string::npos);
 }
 
+TEST(FirstGroupsTest, WhatBatchesChooseIsNotFoldedInGroups) {
+  const auto in_groups = [](const std::string& w, const std::string& operands) {
+    const auto program = dsl::Parse("program p\ninput x: bf16[4, 64, 128]\ninput w: bf16" + w +
+                                    "\ninput which: i64[4]\noutput y: i64[4, 64, 10]\ns: bf16 = matmul(" + operands +
+                                    ")\ny = order descending(s) over [2] by {count: 10}");
+    const auto& parsed = std::get<dsl::Program>(program);
+    const auto checked = dsl::Check(parsed, nullptr, TypicalDevice());
+    return WithFirstGroups(parsed, std::get<dsl::KernelProgram>(checked), 64).has_value();
+  };
+  EXPECT_TRUE(in_groups("[4, 128, 100000]", "x, w"));
+  EXPECT_FALSE(in_groups("[8, 128, 100000]", "x, w, which"));
+}
+
 TEST(FirstGroupsTest, ScoresThatAreWantedThemselvesAreWritten) {
   EXPECT_FALSE(InGroups(FastestOf({.rows = 64, .columns = 100000, .outputs = R"("mm", "v", "y")"}).text));
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dsl/testing/device_program.h"
+#include "dsl/way.h"
 
 namespace hone {
 namespace {
@@ -80,6 +81,17 @@ TEST_F(MatmulChosenTest, TheProducerLooksUpWhichMatrixToCopy) {
   const std::string& source = plan.sources[0].text;
   EXPECT_NE(source.find("const int b1 = static_cast<int>("), std::string::npos) << source;
   EXPECT_NE(source.find("const int a_batch = b0, b_batch = b1;"), std::string::npos) << source;
+}
+
+TEST_F(MatmulChosenTest, MatricesThatNobodyMayHaveChosenAreNotPacked) {
+  const auto way = [](std::int64_t batches) {
+    const std::string text = Text({"f32x3", batches, 128, 256, 256, "f32"});
+    const auto lowered = Lowered(text.substr(0, text.find(" with")));
+    const auto* program = std::get_if<KernelProgram>(&lowered);
+    return program ? std::string(program->kernels[0].way->name) : "";
+  };
+  EXPECT_EQ(way(5), "f32x3");
+  EXPECT_EQ(way(4), "simt");
 }
 
 TEST_F(MatmulChosenTest, WhoCannotSaysSo) {
