@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "propose/expert/named_places.h"
+
 namespace hone::expert {
 namespace {
 
@@ -38,11 +40,20 @@ std::optional<dsl::View> ViewOf(const Names& names, const dsl::TermPtr& operand)
 
 // A type that holds both reals, of what a kernel multiplies: halves hold all of 8 bits, and f32 all of 16.
 DType HoldsBoth(DType a, DType b) {
-  if (a == b && Bytes(a) > 1) return a;
-  if (Bytes(a) == 1 && Bytes(b) == 1) return DType::kF16;
-  if (Bytes(a) == 1 || Bytes(b) == 1) return Bytes(a) == 1 ? b : a;
-  return Bytes(a) == 2 && Bytes(b) == 2 ? DType::kF32
-                                        : std::max(a, b, [](DType x, DType y) { return Bytes(x) < Bytes(y); });
+  if (Bytes(a) != Bytes(b)) return Bytes(a) < Bytes(b) ? b : a;
+  if (Bytes(a) == 1) return DType::kF16;
+  return a == b ? a : DType::kF32;
+}
+
+// Of both by numpy's rule, which they follow.
+Shape ShapeOfBoth(const Shape& a, const Shape& b) {
+  Shape both = a.size() < b.size() ? b : a;
+  const Shape& other = a.size() < b.size() ? a : b;
+  for (std::size_t d = 0; d < other.size(); ++d) {
+    std::int64_t& extent = both[both.size() - other.size() + d];
+    extent = std::max(extent, other[d]);
+  }
+  return both;
 }
 
 // Whether its rows are side by side and begin at multiples of 16 bytes.
@@ -51,6 +62,36 @@ bool LiesInRows(const dsl::View& view, DType type) {
   bool lies = view.strides.back() == 1 && view.offset % whole == 0;
   for (std::size_t d = 0; d + 1 < view.shape.size(); ++d) lies &= view.shape[d] == 1 || view.strides[d] % whole == 0;
   return lies;
+}
+
+// Has attention read expressions over keys and over values as values of this type, each made once; of pages nobody
+// knows which are read.
+std::vector<dsl::Statement> MakeRows(Names& names, dsl::Statement& attention, DType type) {
+  const bool pages = attention.operands.size() % 2 == 0;
+  std::vector<dsl::Statement> made;
+  std::map<std::string, std::string> known;  // by the expression
+  for (const std::size_t o : {1, 2}) {
+    const dsl::TermPtr rows = attention.operands[o];
+    if (pages || rows->kind == dsl::Term::Kind::kName) continue;
+    const auto [at, is_new] = known.try_emplace(dsl::Print(rows));
+    if (is_new) {
+      dsl::Statement map;
+      map.family = "map";
+      map.operands = {rows};
+      VisitReads(rows, [&](const dsl::Term& read) {
+        const auto view = ViewOf(names, dsl::Name(read.name));
+        if (map.target.empty() && view) map.target = names.Fresh(view->base + "_rows");
+        if (view) map.target_shape = ShapeOfBoth(map.target_shape, view->shape);
+      });
+      if (map.target.empty()) return {};
+      map.target_type = type;
+      names.CallNew(map.target, map.target_shape, type);
+      at->second = map.target;
+      made.push_back(std::move(map));
+    }
+    attention.operands[o] = dsl::Name(at->second);
+  }
+  return made;
 }
 
 }  // namespace
@@ -73,6 +114,7 @@ std::vector<dsl::Statement> CopyRows(Names& names, dsl::Statement& attention) {
     alike[{view->base, view->shape, view->strides}][view->offset].push_back(o);
   }
   std::vector<dsl::Statement> copies;
+  if (multiplied && Bytes(*multiplied) > 1) copies = MakeRows(names, attention, *multiplied);
   for (const auto& [like, operands] : alike) {
     const auto& [base, shape, strides] = like;
     const Names::Value value = *names.Find(base);

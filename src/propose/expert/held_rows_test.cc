@@ -56,15 +56,15 @@ TEST(HeldRowsTest, FewQueriesReadThemAsTheyLie) {
 
 TEST(HeldRowsTest, ManyQueriesReadWhatMapsMadeOfThem) {
   const std::string program = WrittenText(Of("i8", "[2, 4, 512, 1]", 64));
-  EXPECT_NE(program.find("keys: bf16 = map("), std::string::npos) << program;
-  EXPECT_NE(program.find("values: bf16 = map("), std::string::npos) << program;
+  EXPECT_NE(program.find("k_rows: bf16 = map("), std::string::npos) << program;
+  EXPECT_NE(program.find("v_rows: bf16 = map("), std::string::npos) << program;
   EXPECT_NE(program.find("= attention("), std::string::npos) << program;
 }
 
 // So do few where each element of a row has another.
 TEST(HeldRowsTest, ScalesAlongARowAreAMaps) {
   const std::string program = WrittenText(Of("f8e5m2", "[64]", 1));
-  EXPECT_NE(program.find("keys: bf16 = map("), std::string::npos) << program;
+  EXPECT_NE(program.find("k_rows: bf16 = map("), std::string::npos) << program;
   EXPECT_NE(program.find("= attention("), std::string::npos) << program;
 }
 
@@ -73,7 +73,7 @@ TEST(HeldRowsTest, WhatIsAnOutputIsReadThere) {
   const std::string program = WrittenText(
       Of("f8e4m3", "[1]", 1, "", R"({"name": "keys", "shape": [2, 4, 512, 64], "dtype": "bf16", "role": "output"},)"));
   EXPECT_NE(program.find("keys: [2, 4, 512, 64] = map("), std::string::npos) << program;
-  EXPECT_NE(program.find("values: bf16 = map("), std::string::npos) << program;
+  EXPECT_NE(program.find("v_rows: bf16 = map("), std::string::npos) << program;
   EXPECT_NE(program.find("= attention("), std::string::npos) << program;
 }
 
@@ -169,6 +169,12 @@ TEST(HeldRowsTest, CopiesForHeadsThatShareThemAreNone) {
   const std::string program = WrittenText(text);
   EXPECT_NE(program.find("= attention(q_view, k * s, v * s)"), std::string::npos) << program;
   EXPECT_EQ(program.find("nest"), std::string::npos) << program;
+  // Many queries read what is made of each key once.
+  for (std::size_t at = 0; (at = text.find("[2, 8, 1, 64]", at)) != std::string::npos;)
+    text.replace(at, 13, "[2, 8, 48, 64]");
+  const std::string many = WrittenText(text);
+  EXPECT_NE(many.find("k_rows: bf16 = map(k_view * s_view)"), std::string::npos) << many;
+  EXPECT_EQ(many.find("nest"), std::string::npos) << many;
 }
 
 // 3 sequences of 4 pages of 16 keys, of two caches, with a scale of each key there, and of all.
