@@ -73,6 +73,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.maps) TakeIn(WithScalesBehind);
   if (fusion.maps) NestFolds();
   if (fusion.maps) EndNests();
+  if (fusion.maps) EndLookups();
   if (fusion.norms) GroupNorms(/*stores=*/true);
   if (fusion.norms && fusion.maps) TakeSums();
   if (fusion.norms) GroupResults();

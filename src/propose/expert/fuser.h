@@ -94,6 +94,7 @@ class Fuser {
   void InlineWhere(const std::function<bool(std::size_t map, std::size_t reader)>& worth);
   void FuseEpilogues();
   void EndNests();
+  void EndLookups();
   void FuseEpilogue(std::size_t producer_at, std::size_t map_at);
   void FuseScans();
 

@@ -128,21 +128,26 @@ std::string Steps(int end, const std::string& to) {
             to) +
          ", ";
 }
-// As Gptq, where the number of each row's group says which zeros and scales it has: k / 128, or the group's backwards.
-std::string GptqByNumbers(bool backwards = false) {
-  const std::string numbers =
+// As Gptq, where the number of each row's group says which zeros and scales it has: k / 128, the group's backwards, or
+// data.
+enum class Numbers { kInOrder, kBackwards, kData };
+std::string GptqByNumbers(Numbers order) {
+  const bool backwards = order == Numbers::kBackwards, data = order == Numbers::kData;
+  const std::string made =
       Steps(4, "steps") +
       (backwards ? Op("flip.default", R"("dims": [0], "self": "%steps")", "first") + ", "
                  : View("steps", "[4]", "first") + ", ") +
       View("first", "[4, 1]", "each") + ", " + Op("expand.default", R"("self": "%each", "size": [4, 128])", "many") +
       ", " + Op("clone.default", R"("self": "%many")", "copied") + ", " + View("copied", "[512]", "group") + ", ";
-  return Problem(
-      Tensor("w", "[64, 256]", "i32") + ", " + Tensor("z", "[4, 32]", "i32") + ", " + Tensor("s", "[4, 256]", "bf16"),
-      kShifts + numbers + View("shifts", "[1, 8, 1]", "deep") + ", " + Shifted("w", "deep", 1, "numbers", "i8") + ", " +
-          Shifted("z", "shifts", 2, "zeros", "i8") + ", " + View("numbers", "[512, 256]", "rows") + ", " +
-          View("zeros", "[4, 256]", "groups") + ", " + Chosen("groups", R"(["%group"])", "taken") +
-          Chosen("s", R"(["%group"])", "scales") + Op("sub.Tensor", R"("other": "%taken", "self": "%rows")", "d") +
-          ", " + Op("mul.Tensor", R"("other": "%scales", "self": "%d")", "v") + ", " + kTimesRows);
+  const std::string numbers = data ? "" : made;
+  return Problem(Tensor("w", "[64, 256]", "i32") + ", " + Tensor("z", "[4, 32]", "i32") + ", " +
+                     Tensor("s", "[4, 256]", "bf16") + (data ? ", " + Tensor("group", "[512]", "i32") : ""),
+                 kShifts + numbers + View("shifts", "[1, 8, 1]", "deep") + ", " +
+                     Shifted("w", "deep", 1, "numbers", "i8") + ", " + Shifted("z", "shifts", 2, "zeros", "i8") + ", " +
+                     View("numbers", "[512, 256]", "rows") + ", " + View("zeros", "[4, 256]", "groups") + ", " +
+                     Chosen("groups", R"(["%group"])", "taken") + Chosen("s", R"(["%group"])", "scales") +
+                     Op("sub.Tensor", R"("other": "%taken", "self": "%rows")", "d") + ", " +
+                     Op("mul.Tensor", R"("other": "%scales", "self": "%d")", "v") + ", " + kTimesRows);
 }
 // As Awq, where columns are put in order by their numbers after they were taken out of words.
 std::string AwqInOrder() {
@@ -289,16 +294,24 @@ TEST(WeightsTest, WordsOfAwqAreReadAsTheyLie) {
 
 // Orders and groups that indices alone make are no lookups.
 TEST(WeightsTest, WordsThatNumbersPutInOrderAreReadAsTheyLie) {
-  ExpectWeights(GptqByNumbers(),
+  ExpectWeights(GptqByNumbers(Numbers::kInOrder),
                 "nest [i < 16, j < 32, k < 8] (sum [l < 4, m < 16, n < 8] (x[i, l * 128 + (m * 8 + n)] * (");
   ExpectWeights(AwqInOrder(), "nest [i < 16, j < 32, k < 4, l < 2] (sum [m < 4, n < 128] (x[i, m * 128 + n] * (");
 }
 
 TEST(WeightsTest, NumbersOfGroupsThatComeBackwardsAreNoValue) {
-  const auto program = Written(GptqByNumbers(/*backwards=*/true), {.weights = true});
+  const auto program = Written(GptqByNumbers(Numbers::kBackwards), {.weights = true});
   ASSERT_TRUE(program);
   const std::string text = dsl::Print(*program);
   EXPECT_EQ(text.find("group"), std::string::npos) << text;
+}
+
+TEST(WeightsTest, GroupsWithAnOrderOfTheirOwnAreWrittenByOneNest) {
+  const auto program = Written(GptqByNumbers(Numbers::kData));
+  ASSERT_TRUE(program);
+  const std::string text = dsl::Print(*program);
+  EXPECT_NE(text.find("v: bf16 = nest [i < 64, j < 8, k < 256] (real(and("), std::string::npos) << text;
+  EXPECT_NE(text.find("floordiv(w_view[i, 0, k], select(0 < and(j * 4, 4), 16, 1)"), std::string::npos) << text;
 }
 
 TEST(WeightsTest, NumbersThatArePlacesInATableAreReadAsTheyLie) {
