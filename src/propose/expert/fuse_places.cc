@@ -58,12 +58,12 @@ bool Fuser::IsNumberOfRows(std::size_t map_at) const {
 // eight in a word, of groups that have an order of their own. What indices alone make of such a nest it makes itself.
 void Fuser::EndLookups() {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    if (!known_[i].alive || !IsSimpleMap(i) || known_[i].expensive || memory_.IsOutput(pieces_[i].buffer) ||
+    if (!known_[i].alive || !known_[i].plain || !IsSimpleMap(i) || memory_.IsOutput(pieces_[i].buffer) ||
         picks_.count(i) > 0 || (eights_ && MakesEightBits(i)) || (rounded_ && RoundsToHalves(i)))
       continue;
     const auto readers = Readers(pieces_[i].buffer);
     if (readers.size() != 1 || !IsSimpleMap(readers[0]) || known_[readers[0]].plain ||
-        known_[readers[0]].count != known_[i].count || LoadsOf(readers[0], pieces_[i].buffer) != 1)
+        known_[readers[0]].count != known_[i].count || !IsWorth(i, readers[0]))
       continue;
     const auto apart = OverSpace(pieces_[readers[0]], pieces_[i].space);
     auto both = apart ? Inlined(pieces_[i], *apart) : std::nullopt;
