@@ -288,7 +288,8 @@ class TensorEmitter {
   }
 
   // A loop over what the block makes: tiles of batches and parts of K. Rows go in groups, so that what runs at a time
-  // shares operands.
+  // shares operands. Batches that choose their matrices are all at the same columns, of which L2 then keeps those of
+  // each matrix, whoever has chosen it.
   void OpenItems() {
     if (Grouped()) return OpenItemsOfGroups();
     const std::int64_t cluster = settings_.cluster, per_batch = tiles_m_ * tiles_n_,
@@ -302,10 +303,14 @@ class TensorEmitter {
     const std::string& index = text_.index;
     out_.Open(fmt::format("for (int item = blockIdx.x{0}; item < {1}; item += gridDim.x{0})", of_cluster, items_));
     if (splits_ > 1) out_.Line(fmt::format("const int part = item / {};", per_split));
-    out_.Line(fmt::format("const int batch = {};", text_.Batches() == 1 ? "0"
-                                                   : splits_ > 1 ? fmt::format("item % {} / {}", per_split, per_batch)
-                                                                 : fmt::format("item / {}", per_batch)));
-    out_.Line(fmt::format("const int tile = item % {};", per_batch));
+    const std::string of_part = splits_ > 1 ? fmt::format("item % {}", per_split) : "item";
+    if (text_.shape.chooses) {
+      out_.Line(fmt::format("const int batch = {0} % {1}, tile = {0} / {1};", of_part, text_.Batches()));
+    } else {
+      out_.Line(fmt::format("const int batch = {};",
+                            text_.Batches() == 1 ? "0" : fmt::format("{} / {}", of_part, per_batch)));
+      out_.Line(fmt::format("const int tile = item % {};", per_batch));
+    }
     out_.Line(fmt::format("const int group = tile / {0}, in_group = tile % {0};", row_group * tiles_n_));
     out_.Line(fmt::format("const int height = min({0}, {1} - group * {0});", row_group, tiles_m_));
     out_.Line(fmt::format("const {} m0 = ((group * {} + in_group % height) * {}{}) * {};", index, row_group, cluster,

@@ -81,6 +81,7 @@ TEST_F(MatmulChosenTest, TheProducerLooksUpWhichMatrixToCopy) {
   const std::string& source = plan.sources[0].text;
   EXPECT_NE(source.find("const int b1 = static_cast<int>("), std::string::npos) << source;
   EXPECT_NE(source.find("const int a_batch = b0, b_batch = b1;"), std::string::npos) << source;
+  EXPECT_NE(source.find("const int batch = item % 7, tile = item / 7;"), std::string::npos) << "columns go last";
 }
 
 TEST_F(MatmulChosenTest, MatricesThatNobodyMayHaveChosenAreNotPacked) {
