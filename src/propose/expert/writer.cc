@@ -120,13 +120,11 @@ class ProgramWriter {
     const auto write = [&](const Piece& one) { return WritePiece(one); };
     if (!piece.looked_up.empty()) {
       if (TryKinds({Form::kAround}, piece)) return true;
+      // Of two products that no kernel makes together each looks up its own; else the first comes by itself.
+      const bool two = !piece.inside.empty() && !piece.inside[0].looked_up.empty();
       Piece after = piece;
-      if (!piece.inside.empty() && !piece.inside[0].looked_up.empty()) {
-        after.inside.clear();  // of two products that no kernel makes together each looks up its own
-        return std::ranges::all_of(piece.inside, write) && WritePiece(after);
-      }
-      after.looked_up.erase(after.looked_up.begin());  // the first by itself
-      return WritePiece(piece.looked_up[0]) && WritePiece(after);
+      two ? after.inside.clear() : static_cast<void>(after.looked_up.erase(after.looked_up.begin()));
+      return (two ? std::ranges::all_of(piece.inside, write) : WritePiece(piece.looked_up[0])) && WritePiece(after);
     }
     if (!piece.inside.empty()) {
       if (TryKinds({Form::kAround}, piece)) return true;
