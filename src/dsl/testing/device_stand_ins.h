@@ -88,7 +88,6 @@ using std::max;
 using std::min;
 static int __float_as_int(float x) { return std::bit_cast<int>(x); }
 static float __int_as_float(int x) { return std::bit_cast<float>(x); }
-static int __float_as_int(float x) { return std::bit_cast<int>(x); }
 static float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
 static float __fdividef(float x, float y) { return x / y; }
 struct __half {
