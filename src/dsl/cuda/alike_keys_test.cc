@@ -62,6 +62,7 @@ TEST_F(AlikeKeysTest, AKernelBeforeFindsThemAndNothingIsSpilled) {
     ASSERT_TRUE(std::holds_alternative<KernelProgram>(lowered)) << ToString(std::get<dsl::Complaint>(lowered));
     const auto built = Build(std::get<KernelProgram>(lowered));
     EXPECT_NE(dsl::testing::CudaText(std::get<KernelProgram>(lowered)).find("y_alike["), std::string::npos);
+    ASSERT_FALSE(built.launches.empty());
     EXPECT_EQ(built.launches.back().spill_load_bytes, 0);
   }
 }
