@@ -256,7 +256,14 @@ def export_old(built):
     # Within the fake mode, tensors that forward itself makes are fake like those that it is given.
     with old_gaps_filled(), lines_noted(), leaving_refused(), built.mode or contextlib.nullcontext():
         module = make_fx(function, decomposition_table=table)(weights, *function.tensors)
-    return module, function.sources(weights, module), results_of_graph(module), set()
+    sources = function.sources(weights, module)
+    return module, sources, results_of_graph(module), {source for node, source in sources.items() if any(writes(user, node) for user in node.users)}
+
+
+def writes(user, node):
+    """Whether it works in place on the node, as what torch 1.13 traces does."""
+    return user.op == "call_function" and getattr(user.target, "_schema", None) is not None and (
+        user.target._schema.name.endswith("_") and user.args[:1] == (node,))
 
 
 def part_of_graph(writer, value, tensor):
