@@ -147,9 +147,11 @@ struct AttentionF32 {
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
       top = fmaxf(top, most[r][half]);
-      const float by = RowScale(top, scale), offset = top == -__int_as_float(0x7f800000) ? 0.0f : top * by;
+      // Taken from the scores before they are scaled: beside products of three the addition costs nothing, and the
+      // largest becomes 0 whatever its size.
+      const float offset = top == -__int_as_float(0x7f800000) ? 0.0f : top;
       if (top > most[r][half]) {
-        const float shrink = Exp2(fmaf(most[r][half], by, -offset));
+        const float shrink = Exp2((most[r][half] - offset) * scale);
         most[r][half] = top;
         total[r][half] *= shrink;
 #pragma unroll
@@ -163,7 +165,7 @@ struct AttentionF32 {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           float& score = scores[j][half * 2 + i];
-          score = Exp2(fmaf(score, by, -offset));
+          score = Exp2((score - offset) * scale);
           total[r][half] += score;
         }
     }

@@ -21,8 +21,8 @@ struct SummedScores {
 // all differ by so much that a little more or less of it is no matter.
 __device__ __forceinline__ float RowScale(float top, float scale) {
   const float largest = fabsf(top * scale);
-  if (largest < 16777216.0f || fabsf(top) > 3.4028235e38f) return scale;
-  return largest > 3.4028235e38f ? 0.5f : __int_as_float(__float_as_int(scale) & 0xff800000);
+  const float power = largest > 3.4028235e38f ? 0.5f : __int_as_float(__float_as_int(scale) & 0xff800000);
+  return largest < 16777216.0f ? scale : power;
 }
 // The largest score in units of log2; -inf alone is what no key has.
 __device__ __forceinline__ float InLog2(float top, float scale) {

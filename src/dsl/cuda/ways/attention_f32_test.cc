@@ -17,7 +17,7 @@ using dsl::KernelProgram;
 // nothing; an end with operands and the logarithm of the sum, a result of 16 bits, heads side by side; both knobs.
 constexpr std::string_view kPrograms[] = {
     // Scores of which only the largest has a weight, whatever rounding takes from it.
-    "input q: f32[2, 77, 64]\ninput k: f32[2, 91, 64]\ninput v: f32[2, 91, 64]\noutput y: f32[2, 77, 64]\n"
+    "input q: f32[2, 192, 32]\ninput k: f32[2, 256, 32]\ninput v: f32[2, 256, 32]\noutput y: f32[2, 192, 32]\n"
     "y = attention(q, k, v) let score = it * 1e20",
     "input q: f32[1, 2, 192, 32]\ninput k: f32[1, 2, 256, 32]\ninput v: f32[1, 2, 256, 32]\n"
     "output y: f32[1, 2, 192, 32]\ny = attention(q, k, v) let score = it * 0.17",
