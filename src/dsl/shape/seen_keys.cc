@@ -87,7 +87,7 @@ class Limits {
       const bool first = Add(a, holds);
       return Add(b, holds) && first;
     }
-    if (condition->binary == (holds ? BinaryOp::kEqual : BinaryOp::kNotEqual) && holds) AddAlike(condition, a, b);
+    if (holds && condition->binary == BinaryOp::kEqual) AddAlike(condition, a, b);
     const bool strict = condition->binary == BinaryOp::kLess;
     if ((!strict && condition->binary != BinaryOp::kLessEqual) || a->type != ScalarType::kInt ||
         b->type != ScalarType::kInt)
