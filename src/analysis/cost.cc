@@ -10,6 +10,7 @@
 #include "analysis/narrow.h"
 #include "analysis/needed.h"
 #include "analysis/symbolic.h"
+#include "analysis/updated.h"
 #include "expr/fold.h"
 
 namespace hone {
@@ -262,6 +263,7 @@ Cost CostOf(const Graph& graph, const std::vector<std::size_t>& stages, const st
   Cost cost;
   std::map<int, double> read;
   std::set<int> made;
+  const Replaced replaced = needed.empty() ? Replaced() : ReplacedBy(graph, which);
   for (const auto s : stages) made.insert(graph.stages()[s].buffer);
   for (const auto s : stages) {
     const Stage& stage = graph.stages()[s];
@@ -273,7 +275,7 @@ Cost CostOf(const Graph& graph, const std::vector<std::size_t>& stages, const st
     cost.reals8 += work.reals8;
     cost.arithmetic += work.arithmetic;
     cost.transcendental += work.transcendental;
-    for (const auto& [loaded, part] : PartsRead(graph, stage, made_of_it, which)) {
+    for (const auto& [loaded, part] : PartsRead(graph, stage, made_of_it, which, replaced.Of(stage.buffer))) {
       // Reading a view is reading what it is of.
       const int source = SourceOf(graph, loaded);
       if (made.count(source)) continue;
@@ -282,7 +284,10 @@ Cost CostOf(const Graph& graph, const std::vector<std::size_t>& stages, const st
     }
   }
   for (const auto& [buffer, share] : read) cost.bytes_read += share * BufferBytes(graph, buffer);
-  for (const int buffer : results) cost.bytes_written += BufferBytes(graph, buffer);
+  for (const int buffer : results) {
+    const auto in_place = replaced.by_output.find(SourceOf(graph, buffer));
+    cost.bytes_written += (in_place == replaced.by_output.end() ? 1 : in_place->second) * BufferBytes(graph, buffer);
+  }
   return cost;
 }
 

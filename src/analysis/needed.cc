@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/hidden.h"
+#include "analysis/updated.h"
 #include "expr/fold.h"
 
 namespace hone {
@@ -185,11 +186,16 @@ void Part::Add(const Part& other) {
   }
 }
 
-std::map<int, Part> PartsRead(const Graph& graph, const Stage& stage, const Part& made, Which which) {
+std::map<int, Part> PartsRead(const Graph& graph, const Stage& stage, const Part& all_made, Which which,
+                              double replaced) {
   std::map<int, Part> parts;
   const Expr value = OfIndices(graph, stage.value);
   const Paths paths(graph, value);
+  // All that is replaced is made, which is what the other loads are for.
+  const ExprNode* let_by = replaced > 0 ? LetByOf(graph, stage.vars, value).load : nullptr;
+  const Part kept{std::max(0.0, all_made.share - replaced), {}}, rest = replaced > 0 ? Part::All() : all_made;
   Visit(value, [&](const ExprNode& node) {
+    const Part& made = &node == let_by ? kept : rest;
     if (node.kind != Expr::Kind::kLoad || made.share <= 0) return;
     std::map<int, std::int64_t> vars;
     bool by_data = paths.Of(node).by_data;
@@ -234,6 +240,12 @@ std::vector<Part> PartsNeeded(const Graph& graph, Which which) {
   };
   for (std::size_t o = 0; o < graph.problem().Outputs().size(); ++o)
     needed[static_cast<std::size_t>(graph.Output(o))] = Part::All();
+  const Replaced replaced = ReplacedBy(graph, which);
+  for (std::size_t o = 0; o < graph.problem().Outputs().size(); ++o) {
+    if (replaced.by_output.contains(SourceOf(graph, graph.Output(o))))
+      needed[static_cast<std::size_t>(graph.Output(o))] = {};
+  }
+  for (const auto& [buffer, share] : replaced.by_stage) needed[static_cast<std::size_t>(buffer)].share = share;
   const auto live = LiveStages(graph);
   for (std::size_t s = live.size(); s-- > 0;) {
     const Stage& stage = graph.stages()[s];
@@ -245,7 +257,7 @@ std::vector<Part> PartsNeeded(const Graph& graph, Which which) {
           Reshaped(own, shape_of(stage.buffer), shape_of(stage.reshape_of)));
       continue;
     }
-    for (const auto& [buffer, part] : PartsRead(graph, stage, own, which))
+    for (const auto& [buffer, part] : PartsRead(graph, stage, own, which, replaced.Of(stage.buffer)))
       needed[static_cast<std::size_t>(buffer)].Add(stage.sequence >= 0 ? Part::All() : part);
   }
   return needed;

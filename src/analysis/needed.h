@@ -26,8 +26,10 @@ struct Part {
 
 // What a stage reads of each buffer in order to make `made` of its own: no more elements than there are, nor than the
 // indices of its loads can name, nor fewer than the dimensions that `made` reaches ask for. What data choose is
-// kWritten's alone: nobody knows how many differ.
-std::map<int, Part> PartsRead(const Graph& graph, const Stage& stage, const Part& made, Which which);
+// kWritten's alone: nobody knows how many differ. `replaced`: as ReplacedBy (analysis/updated.h) says, 0 of other
+// stages; what is let by nobody has to read for that.
+std::map<int, Part> PartsRead(const Graph& graph, const Stage& stage, const Part& made, Which which,
+                              double replaced = 0);
 
 // Of each buffer, what the outputs need.
 std::vector<Part> PartsNeeded(const Graph& graph, Which which);

@@ -96,7 +96,30 @@ bool Checker::Declarations() {
       AddName(declaration.name, static_cast<int>(program_.buffers.size()), declaration.shape);
     program_.buffers.push_back(std::move(buffer));
   }
-  return !problem_ || AgreesWithProblem();
+  return Updates() && (!problem_ || AgreesWithProblem());
+}
+
+bool Checker::Updates() {
+  std::set<int> updated;
+  for (const auto& declaration : source_.declarations) {
+    if (declaration.updates.empty()) continue;
+    KernelBuffer& output = program_.buffers[At(buffers_.at(declaration.name))];
+    const auto found = buffers_.find(declaration.updates);
+    if (found == buffers_.end())
+      return Fail(declaration.at, fmt::format("'{}' updates '{}', which is not declared{}", declaration.name,
+                                              declaration.updates, Known(declaration.updates)));
+    const KernelBuffer& input = program_.buffers[At(found->second)];
+    if (input.home != KernelBuffer::Home::kInput)
+      return Fail(declaration.at, fmt::format("'{}' updates '{}', which is no input", declaration.name, input.name));
+    if (input.dtype != output.dtype || input.shape != output.shape)
+      return Fail(declaration.at, fmt::format("'{}' is {}{} and updates '{}', which is {}{}: they have to agree",
+                                              output.name, hone::Name(output.dtype), hone::ToString(output.shape),
+                                              input.name, hone::Name(input.dtype), hone::ToString(input.shape)));
+    if (!updated.insert(found->second).second)
+      return Fail(declaration.at, fmt::format("'{}' is the second that updates '{}'", output.name, input.name));
+    output.updates = found->second;
+  }
+  return true;
 }
 
 bool Checker::AgreesWithProblem() {
@@ -120,6 +143,13 @@ bool Checker::AgreesWithProblem() {
                                               hone::Name(declaration.dtype), hone::ToString(declaration.shape),
                                               hone::Name(tensor->dtype), hone::ToString(tensor->shape)));
     }
+    if (tensor->updates != declaration.updates) {
+      const auto words = [](const std::string& input) {
+        return input.empty() ? std::string("has memory of its own") : fmt::format("updates '{}'", input);
+      };
+      return Fail(declaration.at, fmt::format("'{}' {} as it is declared; in the problem it {}", declaration.name,
+                                              words(declaration.updates), words(tensor->updates)));
+    }
   }
   // A module gets the problem's tensors by position: all of them, in the problem's order, whatever the program's.
   std::map<Role, int> position;
@@ -134,6 +164,16 @@ bool Checker::AgreesWithProblem() {
     }
   }
   return true;
+}
+
+bool Checker::StillThere(const Term& term, const Named& named) {
+  const auto found = overwritten_.find(named.buffer);
+  if (found == overwritten_.end()) return true;
+  const std::string& update = program_.buffers[At(found->second)].name;
+  return Fail(term.at,
+              fmt::format("'{}' is read after '{}' has been written into it: read '{}', or move this statement "
+                          "up",
+                          term.name, update, update));
 }
 
 void Checker::AddName(const std::string& name, int buffer, const Shape& shape) {

@@ -218,6 +218,7 @@ Expr Checker::ConvertName(const Term& term, const Place& place) {
     return Expr(0.0);
   }
   const Named& named = it->second;
+  if (!StillThere(term, named)) return Expr(0.0);
   Kernel& kernel = *place.kernel;
   KernelOperand operand{
       .buffer = named.buffer, .strides = std::vector<std::int64_t>(kernel.space.size(), 0), .offset = named.offset};
@@ -262,6 +263,7 @@ Expr Checker::ConvertElement(const Term& term, const Place& place) {
     return Expr(0.0);
   }
   const Named& named = it->second;
+  if (!StillThere(term, named)) return Expr(0.0);
   if (term.arguments.size() != named.shape.size()) {
     const std::size_t rank = named.shape.size();
     Fail(term.at,

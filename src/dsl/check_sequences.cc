@@ -68,6 +68,18 @@ bool Checker::AddGroup(std::size_t first, std::size_t end) {
   }
   for (std::size_t i = before; i < program_.kernels.size(); ++i) {
     if (!InStep(before, i)) return false;
+    const int updated = program_.buffers[At(program_.kernels[i].target)].updates;
+    if (updated < 0) continue;
+    overwritten_[updated] = program_.kernels[i].target;
+    for (std::size_t other = before; other < program_.kernels.size(); ++other) {
+      const auto& operands = program_.kernels[other].operands;
+      if (std::ranges::any_of(operands, [&](const KernelOperand& one) { return one.buffer == updated; }))
+        return Fail(program_.kernels[i].at,
+                    fmt::format("'{}' is written into '{}', which its sequence reads: make a "
+                                "value of it first, and '{} = map(...)' of that",
+                                source_.statements[first + i - before].target, program_.buffers[At(updated)].name,
+                                source_.statements[first + i - before].target));
+    }
   }
   return true;
 }

@@ -34,12 +34,17 @@ bool Checker::AddStatement(const Statement& statement) {
   Kernel kernel;
   if (!MakeKernel(statement, target == buffers_.end() ? -1 : target->second, kernel)) return false;
   written_.insert(statement.target);
+  NoteWritten(kernel);
+  program_.kernels.push_back(std::move(kernel));
+  return true;
+}
+
+void Checker::NoteWritten(const Kernel& kernel) {
   for (const int made : TargetsOf(kernel)) {
     const KernelBuffer& buffer = program_.buffers[At(made)];
     AddName(buffer.name, made, buffer.shape);
+    if (buffer.updates >= 0) overwritten_[buffer.updates] = made;
   }
-  program_.kernels.push_back(std::move(kernel));
-  return true;
 }
 
 bool Checker::MakeKernel(const Statement& statement, int target, Kernel& kernel) {
@@ -107,6 +112,7 @@ bool Checker::MakeKernel(const Statement& statement, int target, Kernel& kernel)
   if (family->check) {
     if (auto why = family->check(program_, kernel)) return Fail(statement.at, *why);
   }
+  if (!MayUpdate(statement, kernel)) return false;
   return Settings(statement, kernel);
 }
 
@@ -266,6 +272,64 @@ bool Checker::AddAlso(const Statement& statement, Kernel& kernel) {
     written_.insert(one.target);
   }
   return true;
+}
+
+bool Checker::MayUpdate(const Statement& statement, Kernel& kernel) {
+  const std::vector<int> targets = TargetsOf(kernel);
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    if (targets[t] < 0) continue;  // of a sequence
+    const KernelBuffer& target = program_.buffers[At(targets[t])];
+    if (target.updates < 0) continue;
+    const auto fail = [&](std::string_view what) {
+      const std::string& input = program_.buffers[At(target.updates)].name;
+      return Fail(statement.at,
+                  fmt::format("'{}' is written into '{}', {}: make a value of it first, and '{} = map(...)' of that",
+                              target.name, input, what, target.name));
+    };
+    const auto reads = [&](const Expr& value, auto&& is_fine) {
+      bool fine = true;
+      Visit(value, [&](const ExprNode& node) {
+        if (node.kind == Expr::Kind::kLoad && kernel.operands[At(node.buffer)].buffer == target.updates)
+          fine = fine && is_fine(node);
+      });
+      return fine;
+    };
+    const auto never = [](const ExprNode&) { return false; };
+    const bool by_element = kernel.family->name == "map" || kernel.family->name == "nest";
+    const bool own = by_element && !kernel.attributes.contains("sequence");
+    bool others = true, whole = true;
+    for (const Expr& input : kernel.inputs) whole = whole && (by_element || reads(input, never));
+    for (const KernelLet& let : kernel.lets) whole = whole && reads(let.body, never);
+    for (std::size_t v = 0; v < targets.size(); ++v) {
+      const Expr& value = v == 0 ? kernel.epilogue : kernel.also[v - 1].value;
+      if (v != t) others = others && reads(value, never);
+    }
+    if (!others) return fail("which the same statement reads for something else");
+    const Expr& value = t == 0 ? kernel.epilogue : kernel.also[t - 1].value;
+    if (!whole || !reads(value, [&](const ExprNode& load) { return own && IsOwnPlace(kernel, load); }))
+      return fail("of which a map or a nest may read the element that it writes, and no other");
+    for (KernelOperand& operand : kernel.operands) {
+      if (operand.buffer == target.updates) operand.buffer = targets[t];
+    }
+  }
+  return true;
+}
+
+// Whether a load is of the place at which the kernel writes.
+bool Checker::IsOwnPlace(const Kernel& kernel, const ExprNode& load) {
+  const KernelOperand& operand = kernel.operands[At(load.buffer)];
+  std::map<int, std::int64_t> left;  // of each index, how far apart its places are, less what is read
+  const std::vector<std::int64_t> strides = TargetStridesOf(kernel);
+  for (std::size_t d = 0; d < kernel.space.size(); ++d) {
+    if (kernel.space[d].extent > 1) left[kernel.space[d].id] = strides[d];
+  }
+  for (std::size_t d = 0; d < load.operands.size(); ++d) {
+    const Expr& index = load.operands[d];
+    if (operand.strides[d] == 0 || (IsConst(index) && index->whole == 0)) continue;
+    if (index->kind != Expr::Kind::kIndex) return false;
+    if (index->index.extent > 1) left[index->index.id] -= operand.strides[d];
+  }
+  return operand.offset == 0 && std::ranges::all_of(left, [](const auto& one) { return one.second == 0; });
 }
 
 int Checker::Target(const Aim& aim, const Shape& made, const Kernel& kernel, Expr& value) {

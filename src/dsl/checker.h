@@ -50,7 +50,10 @@ class Checker {
   std::string Known(const std::string& name) const;
   std::vector<std::string_view> KnownNames() const;  // sorted
   bool UnknownName(const Term& term);
+  // Whether what is read there is still there: an input is not once an output has been written into it.
+  bool StillThere(const Term& term, const Named& named);
   bool Declarations();
+  bool Updates();  // which outputs are written into which inputs
   bool AgreesWithProblem();
   void AddName(const std::string& name, int buffer, const Shape& shape);
   void BaseIsKnown(const std::string& name);  // so that its views are due
@@ -136,6 +139,11 @@ class Checker {
   // `made`: the shape of what the statement makes of it.
   int Target(const Aim& aim, const Shape& made, const Kernel& kernel, Expr& value);
   bool AddAlso(const Statement& statement, Kernel& kernel);
+  // Of targets that are written into an input: whether the kernel reads of it only what it writes at the same place.
+  // Those operands become the target itself.
+  bool MayUpdate(const Statement& statement, Kernel& kernel);
+  static bool IsOwnPlace(const Kernel& kernel, const ExprNode& load);
+  void NoteWritten(const Kernel& kernel);
   // What an intermediate is stored as.
   DType TypeOfValue(const Kernel& kernel, const Expr& value) const;
   int NewIntermediate(const std::string& name, DType dtype, const Shape& shape);
@@ -166,6 +174,7 @@ class Checker {
   std::unordered_map<std::string_view, std::vector<std::size_t>> views_of_;  // by base, in the order of the text
   std::set<std::size_t> views_due_;  // their base has become known since views were added
   std::unordered_set<std::string> written_;
+  std::unordered_map<int, int> overwritten_;  // input -> the output that has been written into it by now
   int intermediates_ = 0;
   std::vector<ScalarType> let_types_;           // of the current statement
   std::vector<std::vector<int>> operand_dims_;  // likewise

@@ -29,6 +29,9 @@ struct KernelBuffer {
   enum class Home : std::uint8_t { kInput, kParameter, kOutput, kIntermediate } home = Home::kIntermediate;
   int position = 0;    // among those of its home
   bool fixed = false;  // an intermediate that is made once, when the plan is prepared (dsl/once.h)
+  // Of an output: the input whose memory it is. Whatever reads that one comes before the kernel that makes this one,
+  // or is that kernel: then it reads of each element what it is about to write, by this buffer.
+  int updates = -1;
 };
 
 // A buffer seen through strides, already broadcast to the kernel's iteration space (stride 0 where it does not vary).

@@ -172,6 +172,10 @@ class Parser {
     Need(":", "and a type such as f32[512, 1024] after the name");
     declaration.dtype = Type("a type such as f32[512, 1024]");
     declaration.shape = Extents();
+    if (!failed_ && declaration.role == Role::kOutput && IsWord("updates") && IsName(Ahead(1))) {
+      Step();
+      declaration.updates = NameOf("the input whose memory it is written into");
+    }
     program_.declarations.push_back(std::move(declaration));
   }
 

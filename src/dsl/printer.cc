@@ -142,8 +142,9 @@ std::string Print(const TermPtr& term) { return Text(*term, 0); }
 std::string Print(const Program& program) {
   std::string text = fmt::format("program {}\n", NameText(program.name));
   for (const auto& declaration : program.declarations) {
-    text += fmt::format("{} {}: {}{}\n", RoleWord(declaration.role), NameText(declaration.name),
-                        hone::Name(declaration.dtype), List(declaration.shape));
+    text += fmt::format("{} {}: {}{}{}\n", RoleWord(declaration.role), NameText(declaration.name),
+                        hone::Name(declaration.dtype), List(declaration.shape),
+                        declaration.updates.empty() ? "" : " updates " + NameText(declaration.updates));
   }
   int printed = -1;  // statements so far
   const auto print_statements = [&](int last) {

@@ -64,6 +64,7 @@ struct Declaration {
   DType dtype = DType::kF32;
   Shape shape;
   Position at;
+  std::string updates = {};  // of an output: the input in whose memory it is made; empty: memory of its own
 };
 
 // Another way to index a tensor or an earlier value: element [i, j, ...] of the view is at offset + i * strides[0] + j

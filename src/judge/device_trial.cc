@@ -68,8 +68,10 @@ class DeviceTrial::Slots : public TimedSlots {
  private:
   std::uint64_t Count(std::size_t i) const { return static_cast<std::uint64_t>(ElementCount(trial_.input(i).shape)); }
   Result<void> SpoilOutputs(std::size_t slot, SecretRandom& random) {
-    for (std::size_t o = 0; o < trial_.outputs(); ++o)
+    for (std::size_t o = 0; o < trial_.outputs(); ++o) {
+      if (HONE_TRY(trial_.LoadUpdated(o, slot, slot))) continue;
       HONE_TRY(trial_.kernels_->Spoil(trial_.output(o), trial_.Output(slot, o), random()));
+    }
     return FromDevice(trial_.context_->Wait());
   }
 
@@ -204,6 +206,7 @@ Result<void> DeviceTrial::LoadInputs(const DrawnInputs& drawn, std::size_t slot)
 }
 
 Result<void> DeviceTrial::Load(const DrawnInputs& drawn, std::size_t slot) {
+  loaded_ = slot;
   HONE_TRY(LoadInputs(drawn, slot));
   HONE_TRY(LoadParameters(drawn));
   return FromDevice(context_->Wait());
@@ -227,11 +230,21 @@ Result<void> DeviceTrial::FillRedZones(cuda::Address base, const Place& place) {
 }
 
 Result<void> DeviceTrial::Poison(std::size_t slot, std::uint16_t pattern) {
+  return SpoilOrLoad(slot, loaded_, pattern);
+}
+
+Result<void> DeviceTrial::SpoilOrLoad(std::size_t slot, std::size_t from, std::uint16_t pattern) {
   for (std::size_t o = 0; o < outputs(); ++o) {
-    HONE_TRY(kernels_->Poison(Output(slot, o), output(o).bytes(), pattern));
+    if (!HONE_TRY(LoadUpdated(o, slot, from))) HONE_TRY(kernels_->Poison(Output(slot, o), output(o).bytes(), pattern));
     HONE_TRY(FillRedZones(outputs_at_, setup_.output_slots[slot][o]));
   }
   return FromDevice(context_->Wait());
+}
+
+Result<bool> DeviceTrial::LoadUpdated(std::size_t o, std::size_t slot, std::size_t from) {
+  if (!updated_[o]) return false;
+  HONE_TRY(FromDevice(context_->Copy(Output(slot, o), Input(from, *updated_[o]), output(o).bytes())));
+  return true;
 }
 
 Result<std::optional<Trespass>> DeviceTrial::LookAround(cuda::Address base, const Place& place) {
@@ -334,7 +347,7 @@ Result<std::unique_ptr<TimedSlots>> DeviceTrial::StartTiming(const DrawnInputs& 
         HONE_TRY(FromDevice(context_->Copy(Input(slot, i), values[input_index_[i]].address(), input(i).bytes())));
       HONE_TRY(DrawNew(i, seed_ + kUnjudgedSeed + slot, {.begin = 0, .length = count}, Input(slot, i)));
     }
-    HONE_TRY(Poison(slot, kPoison));
+    HONE_TRY(SpoilOrLoad(slot, slot, kPoison));
   }
   HONE_TRY(LoadParameters(timed));
   HONE_TRY(FromDevice(context_->Wait()));

@@ -67,6 +67,9 @@ class DeviceTrial : public Trial {
   cuda::Address Input(std::size_t slot, std::size_t i) const { return At(inputs_at_, setup_.input_slots[slot][i]); }
   cuda::Address Output(std::size_t slot, std::size_t i) const { return At(outputs_at_, setup_.output_slots[slot][i]); }
   Result<void> LoadInputs(const DrawnInputs& drawn, std::size_t slot);
+  // Into output o of a slot, if it is written into an input: that one's values, from where another slot has them.
+  Result<bool> LoadUpdated(std::size_t o, std::size_t slot, std::size_t from);
+  Result<void> SpoilOrLoad(std::size_t slot, std::size_t from, std::uint16_t pattern);
   // One output, made of a draw's inputs.
   Result<OutputCheck> Check(const DrawnInputs& drawn, std::size_t o, cuda::Address got, std::uint16_t poison);
   Result<void> LoadParameters(const DrawnInputs& drawn);

@@ -79,6 +79,7 @@ class HostTrial::Slots : public TimedSlots {
   std::uint64_t Count(std::size_t i) const { return static_cast<std::uint64_t>(ElementCount(trial_.input(i).shape)); }
   Result<void> SpoilOutputs(std::size_t slot, SecretRandom& random) {
     for (std::size_t o = 0; o < trial_.outputs(); ++o) {
+      if (memory_.LoadUpdated(outputs_, slot, o, slot)) continue;
       const auto count = static_cast<std::uint64_t>(ElementCount(trial_.output(o).shape));
       for (int spot = 0; spot < kSpoiled && count > 0; ++spot)
         memory_.PoisonElement(outputs_, slot, o, static_cast<std::int64_t>(random.Below(count)));
@@ -168,6 +169,7 @@ Result<void> HostTrial::MakeTables() {
 }
 
 Result<void> HostTrial::Load(const DrawnInputs& drawn, std::size_t slot) {
+  loaded_ = slot;
   const auto& values = static_cast<const Drawn&>(drawn).values;
   memory_.LoadParameters(values);
   memory_.LoadInputs(slot, values);
@@ -175,7 +177,7 @@ Result<void> HostTrial::Load(const DrawnInputs& drawn, std::size_t slot) {
 }
 
 Result<void> HostTrial::Poison(std::size_t slot, std::uint16_t pattern) {
-  memory_.Poison(slot, pattern);
+  memory_.Poison(slot, loaded_, pattern);
   return {};
 }
 
@@ -246,7 +248,7 @@ Result<std::unique_ptr<TimedSlots>> HostTrial::StartTiming(const DrawnInputs& ti
       const auto count = static_cast<std::uint64_t>(ElementCount(input(i).shape));
       (*tables_)[input_index_[i]].Fill(seed_ + kUnjudgedSeed + slot, memory_.Input(slot, i), 0, count);
     }
-    memory_.Poison(slot, kPoison);
+    memory_.Poison(slot, slot, kPoison);
   }
   return MoreSlots(memory_.output_memory());
 }

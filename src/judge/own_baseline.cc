@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "base/text.h"
@@ -23,10 +25,12 @@ json Row(const std::string& name, const Tensor& tensor, const Place& place) {
           {"at", place.offset + place.data}};
 }
 
-// What PyTorch calls a parameter: the problem's name has no dots in it, so the importer notes the other one.
-std::string NameInModule(const Problem& problem, const Tensor& parameter) {
-  const auto noted = problem.provenance.find("parameter " + parameter.name);
-  return noted == problem.provenance.end() ? parameter.name : noted->second;
+// What PyTorch calls what a module holds: the problem's name has no dots in it, so the importer notes the other one. ""
+// of what is none of that, an argument of forward.
+std::string NameInModule(const Problem& problem, const Tensor& tensor) {
+  const auto noted = problem.provenance.find("parameter " + tensor.name);
+  if (noted != problem.provenance.end()) return noted->second;
+  return tensor.role == Role::kParameter ? tensor.name : "";
 }
 
 }  // namespace
@@ -45,13 +49,18 @@ Result<CallSheet> CallSheet::Create(Trial& trial, const Problem& problem, const 
 Result<HeldBaseline> CallSheet::Hold(OutsideProcess& process, Trial& trial, const DrawnInputs& drawn) const {
   const auto inputs = problem_->Inputs(), outputs = problem_->Outputs();
   json sheet{{"inputs", json::array()}, {"parameters", json::array()}, {"outputs", json::array()}};
+  std::map<std::string, json> where;  // an input is held: by a name in the module, or as an argument of this number
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const bool input = inputs[i]->role == Role::kInput;
-    sheet[input ? "inputs" : "parameters"].push_back(
-        Row(input ? inputs[i]->name : NameInModule(*problem_, *inputs[i]), *inputs[i], places_[i]));
+    const std::string in_module = NameInModule(*problem_, *inputs[i]);
+    where[inputs[i]->name] = in_module.empty() ? json(sheet["inputs"].size()) : json(in_module);
+    sheet[in_module.empty() ? "inputs" : "parameters"].push_back(
+        Row(in_module.empty() ? inputs[i]->name : in_module, *inputs[i], places_[i]));
   }
-  for (std::size_t o = 0; o < outputs.size(); ++o)
-    sheet["outputs"].push_back(Row(outputs[o]->name, *outputs[o], places_[inputs.size() + o]));
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    json row = Row(outputs[o]->name, *outputs[o], places_[inputs.size() + o]);
+    if (problem_->provenance.contains("written " + outputs[o]->name)) row["written"] = where[outputs[o]->updates];
+    sheet["outputs"].push_back(std::move(row));
+  }
   const json answer = HONE_TRY(process.Answer({{"give", std::move(sheet)}}));
 
   HeldBaseline held;

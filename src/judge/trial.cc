@@ -93,7 +93,9 @@ Trial::Trial(const Graph& graph, TrialLayout layout, std::uint64_t seed)
       problem_bytes_(layout.problem_bytes),
       input_index_(std::move(layout.input_index)),
       parameter_index_(std::move(layout.parameter_index)),
-      outlier_draws_(OutlierDraws(graph.problem())) {}
+      outlier_draws_(OutlierDraws(graph.problem())) {
+  for (std::size_t o = 0; o < setup_.outputs.size(); ++o) updated_.push_back(UpdatedBy(setup_, o));
+}
 
 hone::Draw Trial::VariationOf(const DrawSpec& spec, std::size_t which) const {
   hone::Draw draw = spec.draw;

@@ -141,6 +141,8 @@ class Trial {
 
   // The inputs of a slot, and the parameters, of which there is one set.
   virtual Result<void> Load(const DrawnInputs& drawn, std::size_t slot) = 0;
+  // The outputs of a slot, and around them. One that is written into an input holds, instead of poison, that input as
+  // it was loaded last: there a candidate finds it.
   virtual Result<void> Poison(std::size_t slot, std::uint16_t pattern) = 0;
   virtual Result<std::optional<Trespass>> FindTrespass(std::size_t slot, std::size_t output) = 0;
   virtual Result<OutputCheck> Compare(const DrawnInputs& drawn, std::size_t slot, std::size_t output,
@@ -182,6 +184,8 @@ class Trial {
   WorkerSetup setup_;
   std::int64_t problem_bytes_;
   std::vector<std::size_t> input_index_, parameter_index_;  // in Problem::Inputs()
+  std::vector<std::optional<std::size_t>> updated_;         // by output, the input that it is written into
+  std::size_t loaded_ = 0;                                  // the slot whose inputs were loaded last
   std::size_t outlier_draws_;
   std::shared_ptr<const DrawnInputs> drawn_[kDraws];
   std::function<void(std::string_view)> stage_;

@@ -34,8 +34,21 @@ void TrialMemory::LoadInputs(std::size_t slot, const std::vector<std::vector<std
   }
 }
 
-void TrialMemory::Poison(std::size_t slot, std::uint16_t pattern) {
-  for (const Place& place : layout_.setup.output_slots[slot]) FillAll(output_memory_, place, pattern);
+void TrialMemory::Poison(std::size_t slot, std::size_t from, std::uint16_t pattern) {
+  for (std::size_t o = 0; o < layout_.setup.outputs.size(); ++o) {
+    const Place& place = OutputPlace(slot, o);
+    FillAll(output_memory_, place, pattern);  // around it, too
+    LoadUpdated(output_memory_, slot, o, from);
+  }
+}
+
+bool TrialMemory::LoadUpdated(const SharedMemory& outputs, std::size_t slot, std::size_t output,
+                              std::size_t from) const {
+  const auto input = UpdatedBy(layout_.setup, output);
+  if (!input) return false;
+  const Place& place = OutputPlace(slot, output);
+  if (place.bytes > 0) std::memcpy(outputs.At(place), Input(from, *input), static_cast<std::size_t>(place.bytes));
+  return true;
 }
 
 void TrialMemory::PoisonElement(const SharedMemory& memory, std::size_t slot, std::size_t output,

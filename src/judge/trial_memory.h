@@ -27,7 +27,9 @@ class TrialMemory {
   // values: one a tensor of Problem::Inputs(); those of the other role are not looked at.
   void LoadParameters(const std::vector<std::vector<std::byte>>& values);
   void LoadInputs(std::size_t slot, const std::vector<std::vector<std::byte>>& values);
-  void Poison(std::size_t slot, std::uint16_t pattern);
+  // But for outputs that are written into an input: those get its values, from where the slot `from` has them.
+  void Poison(std::size_t slot, std::size_t from, std::uint16_t pattern);
+  bool LoadUpdated(const SharedMemory& outputs, std::size_t slot, std::size_t output, std::size_t from) const;
   void PoisonElement(const SharedMemory& outputs, std::size_t slot, std::size_t output, std::int64_t element) const;
 
   std::byte* Input(std::size_t slot, std::size_t i) const {

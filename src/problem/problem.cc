@@ -67,6 +67,13 @@ const Tensor* Problem::Find(std::string_view wanted) const {
   return nullptr;
 }
 
+const Tensor* Problem::UpdateOf(std::string_view input) const {
+  for (const auto& tensor : tensors) {
+    if (tensor.role == Role::kOutput && tensor.updates == input) return &tensor;
+  }
+  return nullptr;
+}
+
 std::string WritesLeftOut(const Problem& problem) {
   const auto found = problem.provenance.find("note writes");
   if (found == problem.provenance.end()) return "";

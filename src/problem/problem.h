@@ -46,6 +46,9 @@ struct Tensor {
   DType dtype = DType::kF32;
   Role role = Role::kInput;
   Generator generator = Uniform{};  // unused for an output
+  // Of an output: the input whose memory it is written into, of the same shape and type, as a cache is. Empty: it has
+  // memory of its own.
+  std::string updates = {};
   std::int64_t bytes() const { return ElementCount(shape) * static_cast<std::int64_t>(Bytes(dtype)); }
 };
 
@@ -85,7 +88,8 @@ struct Problem {
 
   std::vector<const Tensor*> Inputs() const;  // role input and parameter, in the order of a module's arguments
   std::vector<const Tensor*> Outputs() const;
-  const Tensor* Find(std::string_view name) const;  // nullptr if there is none
+  const Tensor* Find(std::string_view name) const;       // nullptr if there is none
+  const Tensor* UpdateOf(std::string_view input) const;  // the output that is written into it; nullptr if none is
 };
 
 // Reading checks the schema, names and shapes' signs; whether the graph makes sense is Graph::Create's to say.

@@ -130,6 +130,7 @@ class Reader {
         return Wrong(fmt::format("/tensors/{}", i),
                      fmt::format("no node makes the output {}; name it in the outputs of one", tensor.name));
       }
+      if (!tensor.updates.empty()) HONE_TRY(CheckUpdate(problem, tensor, fmt::format("/tensors/{}/updates", i)));
     }
     return problem;
   }
@@ -144,6 +145,23 @@ class Reader {
     if (IsIdentifier(name)) return {};
     return Wrong(at, fmt::format("{} is no name; use letters, digits and _, no digit first, at most {} characters",
                                  JsonText(json(name)), kLongestName));
+  }
+
+  Result<void> CheckUpdate(const Problem& problem, const Tensor& tensor, const std::string& at) const {
+    const Tensor* input = problem.Find(tensor.updates);
+    if (!input || input->role != Role::kInput) {
+      return Wrong(
+          at, fmt::format("{} is no input; name the one whose memory {} is written into", tensor.updates, tensor.name));
+    }
+    if (input->shape != tensor.shape || input->dtype != tensor.dtype) {
+      return Wrong(at, fmt::format("{} is {}{} and {} {}{}; one is written into the other, so they have to agree",
+                                   tensor.name, Name(tensor.dtype), ToString(tensor.shape), input->name,
+                                   Name(input->dtype), ToString(input->shape)));
+    }
+    if (problem.UpdateOf(tensor.updates) != &tensor) {
+      return Wrong(at, fmt::format("a second output is written into {}; one is at most", tensor.updates));
+    }
+    return {};
   }
 
   Result<Tensor> ReadTensor(const json& row, const std::string& at) const {
@@ -163,6 +181,7 @@ class Reader {
       count *= std::max<std::int64_t>(extent, 1);
     }
     if (tensor.role != Role::kOutput) tensor.generator = HONE_TRY(ReadGenerator(row["generator"], at + "/generator"));
+    if (row.contains("updates")) tensor.updates = row["updates"].get<std::string>();
     return tensor;
   }
 
@@ -307,6 +326,7 @@ std::string Write(const Problem& problem, bool with_origin) {
     rows += fmt::format(R"({}    {{"name": {}, "shape": {}, "dtype": "{}", "role": "{}")", rows.empty() ? "" : ",\n",
                         Quoted(tensor.name), ToString(tensor.shape), Name(tensor.dtype), RoleText(tensor.role));
     if (tensor.role != Role::kOutput) rows += ", \"generator\": " + Text(tensor.generator);
+    if (!tensor.updates.empty()) rows += ", \"updates\": " + Quoted(tensor.updates);
     rows += "}";
   }
   text += fmt::format("  \"tensors\": [\n{}\n  ],\n", rows);

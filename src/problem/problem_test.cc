@@ -85,6 +85,26 @@ TEST(ProblemTest, IdentityIgnoresNameAndOriginOnly) {
   EXPECT_NE(id(Replaced(kGood, "2.0", "2")), first);
 }
 
+TEST(ProblemTest, AnOutputMayBeWrittenIntoAnInputOfItsTypeAndShape) {
+  const std::string output = R"("name": "y", "shape": [4, 1], "dtype": "f32", "role": "output")";
+  const auto updating = [&](const std::string& input) {
+    return Replaced(Replaced(kGood, output, output + ", \"updates\": \"" + input + "\""), R"({"name": "x", )",
+                    R"({"name": "s", "shape": [4, 1], "dtype": "f32", "role": "input", )"
+                    R"("generator": {"kind": "constant", "value": 0}}, {"name": "x", )");
+  };
+  const auto problem = ParseProblem(updating("s"), "p.json");
+  ASSERT_TRUE(problem) << problem.error().message;
+  EXPECT_EQ(problem->UpdateOf("s"), problem->Find("y"));
+  EXPECT_EQ(problem->UpdateOf("x"), nullptr);
+  EXPECT_EQ(ToJson(*ParseProblem(ToJson(*problem), "q")), ToJson(*problem));
+  EXPECT_NE(Identity(*problem), Identity(*ParseProblem(Replaced(updating("s"), ", \"updates\": \"s\"", ""), "q")));
+  EXPECT_EQ(ErrorOf(updating("w")),
+            "p.json: /tensors/3/updates: w is no input; name the one whose memory y is written into");
+  EXPECT_EQ(ErrorOf(updating("x")),
+            "p.json: /tensors/3/updates: y is f32[4, 1] and x f32[4, 8]; one is written into the other, so "
+            "they have to agree");
+}
+
 TEST(ProblemTest, SyntaxErrorsHaveLineAndColumn) {
   EXPECT_TRUE(ErrorOf("{\n  \"a\": 1,\n  oops}").starts_with("p.json:3:3: not JSON: "))
       << ErrorOf("{\n  \"a\": 1,\n  oops}");

@@ -51,6 +51,7 @@ void Fields(Of& tensor, auto&& field) {
   field("name", tensor.name);
   field("shape", tensor.shape);
   field("dtype", tensor.dtype, ByName<DType>{Name, ParseDType});
+  field("updates", tensor.updates);
 }
 
 // But its kernels, which are no text.
@@ -71,6 +72,20 @@ void Fields(Of& setup, auto&& field) {
   field("input_slots", setup.input_slots);
   field("output_slots", setup.output_slots);
   field("parameter_places", setup.parameter_places);
+}
+
+std::optional<std::size_t> UpdateOf(const WorkerSetup& setup, std::size_t input) {
+  for (std::size_t o = 0; o < setup.outputs.size(); ++o) {
+    if (setup.outputs[o].updates == setup.inputs[input].name) return o;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> UpdatedBy(const WorkerSetup& setup, std::size_t output) {
+  for (std::size_t i = 0; i < setup.inputs.size(); ++i) {
+    if (setup.outputs[output].updates == setup.inputs[i].name) return i;
+  }
+  return std::nullopt;
 }
 
 std::string ToJson(const WorkerSetup& setup) {

@@ -51,6 +51,10 @@ struct WorkerSetup {
   std::vector<Place> parameter_places;
 };
 std::string ToJson(const WorkerSetup& setup);  // one line
+// Which output is written into an input, and the other way round: then a candidate is given the output's memory as
+// both, with the input's values in it before each call.
+std::optional<std::size_t> UpdateOf(const WorkerSetup& setup, std::size_t input);
+std::optional<std::size_t> UpdatedBy(const WorkerSetup& setup, std::size_t output);
 Result<WorkerSetup> ParseWorkerSetup(const std::string& line);
 
 enum class Ask : std::uint32_t {

@@ -134,6 +134,9 @@ class CudaModuleWorker {
     tensors.inputs = At(setup_.inputs, setup_.input_slots[from], at.inputs);
     tensors.parameters = At(setup_.parameters, setup_.parameter_places, first.inputs);
     tensors.outputs = At(setup_.outputs, setup_.output_slots[into], at.outputs);
+    for (std::size_t i = 0; i < tensors.inputs.size(); ++i) {
+      if (const auto update = UpdateOf(setup_, i)) tensors.inputs[i].data = tensors.outputs[*update].data;
+    }
     return HoneCall{.inputs = tensors.inputs.data(),
                     .input_count = static_cast<std::int32_t>(tensors.inputs.size()),
                     .parameters = tensors.parameters.data(),

@@ -3,8 +3,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -149,8 +151,13 @@ class Worker {
   HoneCall Call(std::size_t slot, std::size_t view) { return Call(slot, slot, view); }
 
   HoneCall Call(std::size_t from, std::size_t into, std::size_t view) {
-    auto& inputs = inputs_[from * static_cast<std::size_t>(setup_.views) + view];
     auto& outputs = outputs_[into * static_cast<std::size_t>(setup_.views) + view];
+    auto [given, is_new] = given_.try_emplace({from, into, view});
+    std::vector<DLTensor>& inputs = given->second;
+    if (is_new) inputs = inputs_[from * static_cast<std::size_t>(setup_.views) + view];
+    for (std::size_t i = 0; is_new && i < inputs.size(); ++i) {
+      if (const auto update = UpdateOf(setup_, i)) inputs[i].data = outputs[*update].data;
+    }
     return {.inputs = inputs.data(),
             .input_count = static_cast<std::int32_t>(inputs.size()),
             .parameters = parameters_.data(),
@@ -244,6 +251,7 @@ class Worker {
   WorkerSetup setup_;
   std::vector<std::vector<DLTensor>> inputs_, outputs_;  // [slot * views + view][tensor]
   std::vector<DLTensor> parameters_;
+  std::map<std::array<std::size_t, 3>, std::vector<DLTensor>> given_;  // inputs of a call, by its slots and view
   std::vector<std::uint64_t> sweep_;
   std::int64_t reserved_ = 0;  // addresses that we use ourselves
   LoadedModule module_;

@@ -1,5 +1,6 @@
 #include "worker/placed_tensors.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "problem/generate.h"
@@ -25,6 +26,12 @@ Result<std::vector<Placed>> PlaceTensors(cuda::Context& context, const Problem& 
     placed.push_back({inputs[i], at, HONE_TRY(gap())});
   }
   for (const Tensor* output : problem.Outputs()) {
+    const auto updated =
+        std::ranges::find_if(placed, [&](const Placed& p) { return p.tensor->name == output->updates; });
+    if (updated != placed.end()) {
+      placed.push_back({output, updated->at, HONE_TRY(gap())});
+      continue;
+    }
     const auto at = HONE_TRY(FromDevice(context.Allocate(output->bytes())));
     placed.push_back({output, at, HONE_TRY(gap())});
   }

@@ -18,7 +18,8 @@ struct Placed {
   cuda::Address gap;  // memory behind it, which is given back before anything runs: what reads there reads nobody's
 };
 
-// Inputs and parameters with the problem's own data, then outputs, which hold nothing yet. The problem outlives them.
+// Inputs and parameters with the problem's own data, then outputs, which hold nothing yet but where they are written
+// into inputs: those lie at the same address. The problem outlives them.
 Result<std::vector<Placed>> PlaceTensors(cuda::Context& context, const Problem& problem);
 
 void OpenGaps(cuda::Context& context, const std::vector<Placed>& placed);

@@ -118,6 +118,9 @@ class PlanWorker {
     const auto at = HONE_GPU(room_->Map(view));
     auto tensors = TensorsAt(setup_.inputs, setup_.input_slots[from], at.inputs);
     const auto outputs = TensorsAt(setup_.outputs, setup_.output_slots[into], at.outputs);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (const auto update = UpdateOf(setup_, i)) tensors[i].address = outputs[*update].address;
+    }
     tensors.insert(tensors.end(), parameters_.begin(), parameters_.end());
     tensors.insert(tensors.end(), outputs.begin(), outputs.end());
     return bound_[{from, into, view}] = HONE_GPU(plan_->Bind(tensors));

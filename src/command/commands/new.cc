@@ -84,7 +84,9 @@ std::vector<Pointer> Pointers(const Problem& problem, bool cuda) {
 bool IsOutput(const Pointer& pointer) { return pointer.tensor->role == Role::kOutput; }
 
 std::string Describe(const Pointer& pointer) {
-  return fmt::format("{}{}", Name(pointer.tensor->dtype), ToString(pointer.tensor->shape));
+  const std::string& updates = pointer.tensor->updates;
+  return fmt::format("{}{}{}", Name(pointer.tensor->dtype), ToString(pointer.tensor->shape),
+                     updates.empty() ? "" : fmt::format(", which lies where {} does", updates));
 }
 
 // "const float* x = static_cast<const float*>(call->inputs[0].data);  // f32[512, 1024]"

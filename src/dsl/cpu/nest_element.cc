@@ -26,7 +26,7 @@ void ElementWriter::Write(Share share) {
   share_ = share;
   std::set<int> fixed = open_;
   for (const auto& [id, span] : spans_) fixed.insert(id);
-  element_ = MakeFlat(kernel_, fixed);
+  element_ = places_ != nullptr ? places_->element : MakeFlat(kernel_, fixed);
   for (const auto& index : kernel_.space) {
     if (spans_.contains(index.id)) {  // an innermost one that is cut: a loop all the same, which nothing merges with
       element_.indices.push_back(index);
@@ -34,11 +34,12 @@ void ElementWriter::Write(Share share) {
   }
   Plan();
   const Expr& value = element_.value;
-  MakeReady(value, {});
+  const Expr guard = Guard();
+  MakeReady(value, guard);
   Pragma(SharedLoops());
   for (std::size_t n = 0; n < loops_.size(); ++n) {
     if (leaf_lanes_ && n == before_lanes_) lane_ = leaf_.id;
-    if (n > 0 || lane_ >= 0) MakeReady(value, {});
+    if (n > 0 || lane_ >= 0) MakeReady(value, guard);
     if (loops_[n].block > 0)
       OpenBlocks(loops_[n]);
     else
@@ -46,12 +47,12 @@ void ElementWriter::Write(Share share) {
   }
   if (has_leaf_) {
     if (leaf_lanes_) lane_ = leaf_.id;
-    MakeReady(value, {});
-    if (!leaf_shared_ && !HasUnready(value, {})) writer_.Line("#pragma omp simd");
+    MakeReady(value, guard);
+    if (!leaf_shared_ && !HasUnready(value, guard)) writer_.Line("#pragma omp simd");
     OpenLoop(leaf_);
     lane_ = -1;
   }
-  MakeReady(value, {});
+  MakeReady(value, guard);
   Store();
   for (std::size_t n = 0; n < loops_.size() + (has_leaf_ ? 1 : 0); ++n) writer_.Close();
   if (single_) writer_.Close();
@@ -80,7 +81,7 @@ void ElementWriter::Reserve(const IndexVar& index, const std::string& name) {
 void ElementWriter::Plan() {
   std::vector<IndexVar>& indices = element_.indices;
   std::set<int> folded;  // what folds hang on
-  const auto folds = OuterFolds(element_.value, {});
+  const auto folds = OuterFolds(element_.value, Guard());
   for (const auto& use : folds) folded.merge(FreeIndices(use.fold));
   if (indices.empty()) return;
   const IndexVar last = indices.back();
@@ -163,7 +164,7 @@ std::size_t ElementWriter::SharedLoops() {
   while (count < (leaf_lanes_ ? before_lanes_ : loops_.size())) {
     open_.insert(loops_[count].index.id);
     ++count;
-    if (loops_[count - 1].block > 0 || AnyReady(element_.value, {})) break;
+    if (loops_[count - 1].block > 0 || AnyReady(element_.value, Guard())) break;
   }
   open_ = open;
   return count;
@@ -183,7 +184,7 @@ void ElementWriter::Pragma(std::size_t shared) {
     }
     return;
   }
-  const bool simd = leaf && !HasUnready(element_.value, {});
+  const bool simd = leaf && !HasUnready(element_.value, Guard());
   writer_.Line(fmt::format("#pragma omp {}for{}{}{} schedule(static)", share_ == Share::kWake ? "parallel " : "",
                            simd ? " simd" : "", shared > 1 ? fmt::format(" collapse({})", shared) : "",
                            share_ == Share::kWake ? fmt::format(" num_threads({})", writer_.ThreadsText()) : ""));
@@ -231,8 +232,20 @@ std::string ElementWriter::TargetText() const {
 }
 
 void ElementWriter::Store() {
-  const std::string text = TextOf(element_.value, {});
-  writer_.Line(fmt::format("{} = {};", TargetText(), text));
+  const Expr guard = Guard();
+  OpenGuard(guard);
+  bool stays = false;
+  const std::string to = places_ == nullptr
+                             ? TargetText()
+                             : fmt::format("{}[{}]", writer_.TargetName(), InPlace(places_->address, guard, stays));
+  const std::string text = TextOf(element_.value, guard);
+  writer_.Line(fmt::format("{} = {};", to, text));
+  CloseGuard(guard);
+}
+
+void ElementWriter::WritePlaces(Share share, const UpdatedPlaces& places) {
+  places_ = &places;
+  Write(share);
 }
 
 std::string ElementWriter::Constant(const Expr& expr, const Expr& path, const std::string& hint) {

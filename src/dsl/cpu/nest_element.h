@@ -14,6 +14,7 @@
 #include "dsl/cpu/expr_writer.h"
 #include "dsl/element.h"
 #include "dsl/kernel.h"
+#include "dsl/shape/updated_places.h"
 
 namespace hone::dsl {
 
@@ -43,6 +44,9 @@ class ElementWriter {
   // A sum of terms that go where a key says (shape/keyed_nest.h): each element begins with what is added to, and each
   // term is added to its own, in order. Threads share out the result, by ranges of the key, so many, too.
   void WriteAdds(std::int64_t ranges);
+  // What is written of a nest that leaves most of its target alone; the writer's kernel is that of the places, which
+  // outlive it.
+  void WritePlaces(Share share, const UpdatedPlaces& places);
   // A name for an index, as the program calls it where that is free.
   std::string NameOf(const IndexVar& index);
 
@@ -65,6 +69,9 @@ class ElementWriter {
   // The writer keeps the usual names of indices for loops such as these.
   std::string NewName(const std::string& hint);
   void Reserve(const IndexVar& index, const std::string& name);
+
+  // Under which condition there is an element at all; null: always.
+  Expr Guard() const { return places_ != nullptr ? places_->condition : Expr(); }
 
   // --- The plan: which loops, in which order.
 
@@ -141,6 +148,7 @@ class ElementWriter {
   const KernelProgram& program_;
   const Kernel& kernel_;
   Writer& writer_;
+  const UpdatedPlaces* places_ = nullptr;
   Share share_ = Share::kAlone;
   FlatElement element_;
   std::vector<Loop> loops_;

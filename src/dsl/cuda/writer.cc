@@ -238,17 +238,33 @@ void DeviceWriter::Launch(const LaunchShape& shape) {
               .aside = shape.aside && shape.cluster_x == 1,
               .static_shared_bytes = shape.static_shared_bytes};
   std::vector<std::string> names;
+  // Whoever reads an input counts as a reader of what is written into it later: that one does not pass.
+  const auto note_read = [&](const std::string& name) {
+    use.reads.insert(name);
+    for (const KernelBuffer& buffer : program_.buffers) {
+      if (buffer.updates >= 0 && program_.buffers[static_cast<std::size_t>(buffer.updates)].name == name)
+        use.reads.insert(buffer.name);
+    }
+  };
   for (const auto& [name, map] : shape.maps) {
     kernel.parameters.emplace_back("const __grid_constant__ TensorMap", name);
     names.push_back(name);
-    (shape.writes_maps && &map == &shape.maps.back().second ? use.writes : use.reads).insert(map.buffer);
+    if (shape.writes_maps && &map == &shape.maps.back().second) {
+      use.writes.insert(map.buffer);
+    } else {
+      note_read(map.buffer);
+    }
     step.arguments.emplace_back(map);
   }
   const auto add = [&](const std::string& buffer, const std::string& name, DType dtype, bool constant) {
     kernel.parameters.emplace_back(fmt::format("{}{}* __restrict__", constant ? "const " : "", DeviceType(dtype)),
                                    name);
     names.push_back(name);
-    (constant ? use.reads : use.writes).insert(buffer);
+    if (constant) {
+      note_read(buffer);
+    } else {
+      use.writes.insert(buffer);
+    }
     step.arguments.emplace_back(BufferArgument{buffer, 0});
   };
   std::set<int> seen(shape.writes.begin(), shape.writes.end());

@@ -75,6 +75,10 @@ class DeviceBlocksTest : public ::testing::Test {
       element_bytes[buffer.name] = Bytes(buffer.dtype);
       memory[buffer.name].assign(static_cast<std::size_t>(ElementCount(buffer.shape)) * Bytes(buffer.dtype), '\xff');
     }
+    for (const KernelBuffer& buffer : program.buffers) {
+      if (buffer.updates >= 0)
+        memory[buffer.name] = memory[program.buffers[static_cast<std::size_t>(buffer.updates)].name];
+    }
     std::vector<void*> addresses;
     std::map<std::string, std::size_t> numbers;
     for (auto& [name, bytes] : memory) {

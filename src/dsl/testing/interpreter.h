@@ -47,7 +47,15 @@ class Interpreter {
     for (std::size_t d = 0; d < kernel.space.size(); ++d) {
       if (view.strides[d] != 0) address += view.strides[d] * at.at(kernel.space[d].id);
     }
-    return values_[static_cast<std::size_t>(view.buffer)][static_cast<std::size_t>(address)];
+    return Before(kernel, view.buffer)[static_cast<std::size_t>(address)];
+  }
+
+  // What a kernel reads of a buffer: of one that it writes into an input, that input.
+  const std::vector<double>& Before(const Kernel& kernel, int buffer) const {
+    const int updated = program_.buffers[static_cast<std::size_t>(buffer)].updates;
+    const auto targets = TargetsOf(kernel);
+    const bool own = updated >= 0 && std::find(targets.begin(), targets.end(), buffer) != targets.end();
+    return values_[static_cast<std::size_t>(own ? updated : buffer)];
   }
 
   // As the target's memory holds it: truth values, and reals that are stored in fewer bits than they are computed in.
@@ -131,7 +139,7 @@ class Interpreter {
       HONE_CHECK(0 <= index && index < view.extents[d], "a nest reads out of range");
       address += index * view.strides[d];
     }
-    return values_[static_cast<std::size_t>(view.buffer)][static_cast<std::size_t>(address)];
+    return Before(kernel, view.buffer)[static_cast<std::size_t>(address)];
   }
 
   double NestFold(const Kernel& kernel, const Expr& fold, const Index& outer) const {

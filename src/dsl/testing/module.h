@@ -98,6 +98,11 @@ class Module {
         const KernelBuffer& buffer = program_.buffers[i];
         if (buffer.home != home) continue;
         arrays[i].Fill(buffer, values[i]);
+        if (buffer.updates >= 0) {  // one memory
+          arrays[i].Fill(buffer, values[static_cast<std::size_t>(buffer.updates)]);
+          const KernelBuffer& input = program_.buffers[static_cast<std::size_t>(buffer.updates)];
+          tensors[0][static_cast<std::size_t>(input.position)].data = arrays[i].data();
+        }
         auto& list = tensors[static_cast<int>(home)];
         list.resize(std::max<std::size_t>(list.size(), static_cast<std::size_t>(buffer.position) + 1));
         list[static_cast<std::size_t>(buffer.position)].data = arrays[i].data();
@@ -113,6 +118,10 @@ class Module {
     }
     auto* run = reinterpret_cast<int32_t (*)(const HoneCall*)>(dlsym(handle_, "hone_run"));
     EXPECT_EQ(run(&call), 0);
+    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+      const int updated = program_.buffers[i].updates;
+      if (updated >= 0) arrays[i].Set(values[static_cast<std::size_t>(updated)]);
+    }
     EXPECT_EQ(run(&call), 0);  // the second call finds the first one's scratch memory
     if (auto* release = reinterpret_cast<void (*)(void*)>(dlsym(handle_, "hone_release"))) release(call.state);
     std::vector<std::vector<double>> results(program_.buffers.size());
@@ -134,6 +143,9 @@ class Module {
       bytes_.resize(count_ * Bytes(dtype_) + 64 + kFence, kPoison);
       auto address = reinterpret_cast<std::uintptr_t>(bytes_.data());
       data_ = bytes_.data() + ((address + 63) / 64 * 64 - address);
+      Set(values);
+    }
+    void Set(const std::vector<double>& values) {
       for (std::size_t i = 0; i < std::min(count_, values.size()); ++i)
         SetElement(dtype_, data_, static_cast<std::int64_t>(i), values[i]);
     }

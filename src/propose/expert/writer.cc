@@ -18,6 +18,7 @@
 #include "propose/expert/rotated_heads.h"
 #include "propose/expert/scaled_ends.h"
 #include "propose/expert/turn.h"
+#include "propose/expert/updates.h"
 
 namespace hone::expert {
 namespace {
@@ -52,7 +53,7 @@ class ProgramWriter {
     const Problem& problem = memory_.graph().problem();
     program_.name = Identifier(problem.name);
     for (const auto& tensor : problem.tensors)
-      program_.declarations.push_back({tensor.role, tensor.name, tensor.dtype, tensor.shape, {}});
+      program_.declarations.push_back({tensor.role, tensor.name, tensor.dtype, tensor.shape, {}, tensor.updates});
     for (std::size_t i = 0; i < pieces.size();) {
       if (pieces[i].may_rotate && device_.kind == DeviceKind::kCuda && WriteRotatedHeads(pieces, i)) {
         ++i;
@@ -78,7 +79,7 @@ class ProgramWriter {
       ScaleEnds(program_);
       LayOutForReaders(program_, device_);
     }
-    return std::move(program_);
+    return OrderUpdates(std::move(program_), device_);
   }
 
  private:

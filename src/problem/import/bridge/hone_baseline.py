@@ -21,7 +21,8 @@ and as they are. One JSON object a line:
                  {"profile": N, "mode": "eager"}  ->  {"span_us": of a run, "kernels": [{"name", "us", "calls"}]}: a run's, of N, as
                  PyTorch's profiler sees them; on cpu the operators by their own time
   before OWN.py's is timed  {"give": {"inputs": ROWS, "parameters": ROWS, "outputs": ROWS}}: a row is a tensor of the problem,
-                 {"name", "dtype" (torch's), "shape", "bytes", "at"}, in the memory of descriptor 3. The module gets the inputs, by
+                 {"name", "dtype" (torch's), "shape", "bytes", "at"}, in the memory of descriptor 3; an output's "written" is the
+                 buffer, or the number of the input, that it is left in. The module gets the inputs, by
                  name the parameters, is called once, and what it makes is put there  ->  {"made": true}, or {"unlike": "why it
                  does not fit"}; "strays": its parameters that are none of the problem's. FILE.py, which may be "", gives what
                  the class is made with and the arguments of forward that are no tensors

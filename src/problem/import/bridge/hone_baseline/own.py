@@ -55,15 +55,24 @@ class Own:
                 raise Complaint("its parameter %s is %s, and the problem's %s"
                                 % (row["name"], list(own.shape), row["shape"]))
             own.copy_(self.read(memory, row))
+        self.state = state
         known = {row["name"] for row in rows}
         return [name for name, _ in self.model.named_parameters() if name not in known]
 
-    def put_outputs(self, memory, rows, result):
-        """Why they do not fit the rows, or None."""
+    def put_outputs(self, memory, rows, result, inputs):
+        """Why they do not fit the rows, or None. Rows that say where it is written are what the call leaves there."""
         torch = self.torch
         tensors = [one for one in self.flatten(result)[0] if isinstance(one, torch.Tensor)]
-        if len(tensors) != len(rows):
-            return "it makes %d tensors, not %d" % (len(tensors), len(rows))
+        returned = sum("written" not in row for row in rows)
+        if len(tensors) != returned:
+            return "it makes %d tensors, not %d" % (len(tensors), returned)
+        given = [one for one in self.flatten(inputs)[0] if isinstance(one, torch.Tensor)]
+        for place, row in enumerate(rows):
+            where = row.get("written")
+            if isinstance(where, str) and where not in self.state:
+                return "it holds no '%s', which the problem's module writes into" % where
+            if where is not None:
+                tensors.insert(place, self.state[where] if isinstance(where, str) else given[where])
         for one, row in zip(tensors, rows):
             kind = str(one.dtype).replace("torch.", "")
             if kind != row["dtype"] or list(one.shape) != row["shape"]:
@@ -79,8 +88,10 @@ class Own:
         os.close(MEMORY)
         inputs = self.take_inputs(memory, sheet["inputs"])
         strays = self.take_parameters(memory, sheet["parameters"])
-        unlike = self.put_outputs(memory, sheet["outputs"], self.model(*inputs))
+        state = State(self.torch, self.model, inputs)
+        unlike = self.put_outputs(memory, sheet["outputs"], self.model(*inputs), inputs)
         answer = {"made": True} if unlike is None else {"unlike": unlike}
         if strays:
             answer["strays"] = strays[:8]
-        return inputs, answer
+        state.settle()
+        return inputs, state, answer

@@ -92,7 +92,19 @@ class Importer:
             return {"kind": "constant", "value": constant}
         return self.weights.add(name, values)
 
+    def state_generator(self, name, tensor, real_tensor):
+        """Of what forward writes into. It begins as zeros, as a rule, and holds anything later: whoever is judged on zeros alone need
+        not look at it. Positions count on, and are kept."""
+        found = self.generator(name, tensor, real_tensor)
+        small = {torch.int8: (-128, 128), torch.uint8: (0, 256)}.get(tensor.dtype)
+        if found["kind"] != "constant" or not (tensor.is_floating_point() or small):
+            return found
+        self.notes["note " + name] = "forward writes into it: any values, not %s alone" % found["value"]
+        return {"kind": "integer", "low": small[0], "high": small[1]} if small else {"kind": "normal", "mean": 0.0, "deviation": 1.0}
+
     def problem(self):
+        given = len(self.outputs)
+        self.updates = self.find_updates()
         calls = self.live_calls()
         taken, tensors = set(), []
 
@@ -117,8 +129,15 @@ class Importer:
             tensor = flat_inputs[i]
             flat = len(flat_inputs) == len(self.built.inputs) and i < len(names)
             name = name_it(value, names[i] if flat else "input_%d" % i)
-            add(value, "input", tensor,
-                self.generator(name, tensor, lambda i=i: tree_flatten(self.real(name).inputs)[0][i]))
+            drawn = self.state_generator if ("input", i) in self.writer.after else self.generator
+            add(value, "input", tensor, drawn(name, tensor, lambda i=i: tree_flatten(self.real(name).inputs)[0][i]))
+        for key, value in self.weight_values.items():
+            if ("weight", key) not in self.writer.after:
+                continue
+            name = name_it(value, key.replace(".", "_"))
+            self.notes["parameter " + name] = key
+            add(value, "input", self.built.weights[key],
+                self.state_generator(name, self.built.weights[key], lambda key=key: self.real(key).weights[key]))
         self.note_writes()
         numbers = ["%s = %r" % (names[i] if i < len(names) else "input_%d" % i, x) for i, x in enumerate(flat_inputs)
                    if not isinstance(x, torch.Tensor)]
@@ -127,7 +146,7 @@ class Importer:
         used = self.used_values(calls)
         for key in self.built.weights:
             value = self.weight_values.get(key)
-            if value is None or value not in used:
+            if value is None or value not in used or ("weight", key) in self.writer.after:
                 continue
             tensor = self.built.weights[key]
             name = name_it(value, key.replace(".", "_"))
@@ -152,10 +171,20 @@ class Importer:
                 {"kind": "constant", "value": constant} if constant is not None else self.weights.add(name, tensor))
         for i, value in enumerate(self.outputs):
             named = getattr(self.built.model, "output_names", [])
-            name_it(value, named[i] if i < len(named) else "output" if len(self.outputs) == 1 else "output_%d" % i)
+            source = self.updates[i]
+            held = source and (self.inputs if source[0] == "input" else self.weight_values)[source[1]]
+            if i >= given:
+                name_it(value, held.name + "_after")
+                self.notes["written " + value.name] = held.name if source[0] == "input" else "self." + source[1]
+            else:
+                name_it(value, named[i] if i < len(named) else "output" if given == 1 else "output_%d" % i)
+            if value.tensor is None:
+                value.tensor = held and held.tensor
             if value.tensor is None:
                 raise Complaint("torch %s does not tell the shape of output %d" % (torch.__version__, i))
             add(value, "output", value.tensor)
+            if held:
+                tensors[-1]["updates"] = held.name
         graph = []
         for op, arguments, results, _ in calls:
             for value in results:
@@ -177,12 +206,24 @@ class Importer:
         return {"hone_problem": 1, "name": base, "tensors": tensors, "graph": graph, "contract": OPTIONS["contract"],
                 "provenance": provenance}
 
+    def find_updates(self):
+        """By output, what it is written into, or None: what forward leaves there are outputs, too, which come last."""
+        updates = [None] * len(self.outputs)
+        self.outputs = list(self.outputs)
+        for source, value in self.writer.after.items():
+            place = next((i for i, other in enumerate(self.outputs) if other is value and updates[i] is None), len(updates))
+            if place == len(updates):
+                self.outputs.append(value)
+                updates.append(None)
+            updates[place] = source
+        return updates
+
     def note_writes(self):
-        """Kernels write results alone. Running statistics of norms are nobody's result."""
-        statistics = ("running_mean", "running_var", "num_batches_tracked")
-        names = [self.inputs[what].name for kind, what in sorted(self.writer.written) if kind == "input"]
+        """What kernels do not write. Running statistics of norms are nobody's result."""
+        left = self.writer.written - set(self.writer.after)
+        names = [self.inputs[what].name for kind, what in sorted(left, key=str) if kind == "input"]
         names += ["self." + what for what in self.built.weights
-                  if ("weight", what) in self.writer.written and what.split(".")[-1] not in statistics]
+                  if ("weight", what) in left and what.split(".")[-1] not in STATISTICS]
         if names:
             self.notes["note writes"] = (
                 "forward writes into %s, which kernels leave alone: what is written is part of the result only if forward returns it, "

@@ -4,6 +4,9 @@ Part of hone_import.py, whose names it uses.
 """
 
 
+STATISTICS = ("running_mean", "running_var", "num_batches_tracked")  # of norms, which are nobody's result
+
+
 class NeedsReal(Exception):
     """Fake tensors do not do: values are needed."""
 
@@ -16,8 +19,8 @@ def forward_names(model):
 
 
 def export_new(built):
-    """torch 2.x: nodes, {placeholder node: ("input", index) | ("weight", name) | ("constant", tensor)}, outputs, and those of the
-    inputs and weights that are written into."""
+    """torch 2.x: nodes, {placeholder node: ("input", index) | ("weight", name) | ("constant", tensor)}, outputs, and of the inputs and
+    weights that are written into what they hold afterwards: {("input", index) | ("weight", name): node}."""
     if isinstance(built, Archive):
         program = built.program
     else:
@@ -50,9 +53,12 @@ def export_new(built):
     results = next(n for n in program.graph.nodes if n.op == "output").args[0]
     specs = program.graph_signature.output_specs
     outputs = [result for spec, result in zip(specs, results) if spec.kind == OutputKind.USER_OUTPUT]
-    targets = {spec.target for spec in specs if spec.kind.name.endswith("_MUTATION")}
-    written = {source for node, source in sources.items()
-               if source[0] == "input" and node.name in targets or source[0] == "weight" and source[1] in targets}
+    after = {spec.target: result for spec, result in zip(specs, results) if spec.kind.name.endswith("_MUTATION")}
+    written = {}
+    for node, source in sources.items():
+        target = node.name if source[0] == "input" else source[1]
+        if source[0] != "constant" and target in after:
+            written[source] = after[target]
     return program.graph_module, sources, outputs, written
 
 
@@ -149,7 +155,7 @@ class Function:
         self.model, self.call = built.model, call
         self.flat_inputs, self.structure = tree_flatten(built.inputs)
         self.tensors = [t for t in self.flat_inputs if isinstance(t, torch.Tensor)]
-        self.written = set()  # sources, where tensors are functional ones
+        self.written = []  # sources, where tensors are functional ones; what they hold afterwards comes after the results
 
         def current_weights(part, _):  # a recurrent layer keeps a list of its own, past which functional_call puts new values
             part._flat_weights = [getattr(part, name) for name in part._flat_weights_names]
@@ -160,8 +166,9 @@ class Function:
         given = iter(tensors)
         inputs = tree_unflatten([next(given) if isinstance(t, torch.Tensor) else t for t in self.flat_inputs], self.structure)
         made = tree_flatten(self.call(self.model, weights, tuple(inputs)))[0]
-        self.written.update(place for place, t in zip(self.places(weights), [*weights.values(), *tensors]) if changed(t))
-        return made
+        written = [(place, t) for place, t in zip(self.places(weights), [*weights.values(), *tensors]) if changed(t)]
+        self.written = [place for place, _ in written]
+        return made + [t for _, t in written]
 
     def close(self):
         for hook in self.hooks:
@@ -240,7 +247,9 @@ def export_once(built):
             if value is None:
                 return None
             setattr(module, node.target, value)
-    return module, function.sources(weights, module), results_of_graph(module), function.written
+    results, count = results_of_graph(module), len(function.written)
+    given = results[: len(results) - count]
+    return module, function.sources(weights, module), given, dict(zip(function.written, results[len(given) :]))
 
 
 def export_old(built):
@@ -257,7 +266,9 @@ def export_old(built):
     with old_gaps_filled(), lines_noted(), leaving_refused(), built.mode or contextlib.nullcontext():
         module = make_fx(function, decomposition_table=table)(weights, *function.tensors)
     sources = function.sources(weights, module)
-    return module, sources, results_of_graph(module), {source for node, source in sources.items() if any(writes(user, node) for user in node.users)}
+    # What torch 1.13 traces works in place: what a source holds afterwards its cell says.
+    written = {source: node for node, source in sources.items() if any(writes(user, node) for user in node.users)}
+    return module, sources, results_of_graph(module), written
 
 
 def writes(user, node):
@@ -396,9 +407,21 @@ def trace(built):
         values.append(writer.value(node))
         if isinstance(values[-1], Pair):
             raise Complaint("forward gives complex numbers, and kernels give real ones: return torch.view_as_real(z)", line_of(node))
-    if not values:
-        raise Complaint("forward gives no tensor")
     # What torch 1.13 traces still works in place.
-    writer.written = written | {sources[node] for node, cell in writer.cells.items()
-                                if node.op == "placeholder" and isinstance(cell, Cell) and cell.written}
+    written = dict(written)
+    written.update((sources[node], node) for node, cell in writer.cells.items()
+                   if node.op == "placeholder" and isinstance(cell, Cell) and cell.written)
+    writer.written, writer.after = set(written), {}  # sources; those whose values afterwards are known: Values
+    for source, node in written.items():
+        statistic = source[0] == "weight" and source[1].split(".")[-1] in STATISTICS
+        if source[0] == "constant" or statistic or KIND == "definition":  # a definition says itself what it makes
+            continue
+        try:
+            value = writer.value(node)
+        except Complaint:  # views of it were written into, which torch 1.13 does not say how
+            continue
+        if not isinstance(value, Pair):
+            writer.after[source] = value
+    if not values and not writer.after:
+        raise Complaint("forward gives no tensor")
     return writer, inputs, weights, constants, values

@@ -1,0 +1,164 @@
+#include "dsl/shape/updated_places.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "expr/affine.h"
+#include "expr/fold.h"
+
+namespace hone::dsl {
+namespace {
+
+bool ReadsTarget(const Kernel& kernel, const Expr& value) {
+  return value->kind == Expr::Kind::kLoad &&
+         kernel.operands[static_cast<std::size_t>(value->buffer)].buffer == kernel.target;
+}
+
+// Conditions on the indices of a nest, taken apart into the places that each index has.
+class Narrowed {
+ public:
+  Narrowed(const Kernel& kernel, const Expr& condition) {
+    for (const IndexVar& index : kernel.space) places_.push_back({index, 0, index.extent, {}});
+    for (const Expr& one : Conjuncts(condition)) {
+      if (!Narrow(one) && !NarrowToOne(one)) rest_.push_back(one);
+    }
+    for (const Place& place : places_) {
+      const std::int64_t extent = place.at ? 1 : std::max<std::int64_t>(place.end - place.begin, 0);
+      space_.push_back({place.index.id, extent});
+      if (place.at) {
+        known_[place.index.id] = place.at;
+        rest_.push_back(LessEqual(Expr(std::int64_t{0}), place.at));
+        rest_.push_back(Less(place.at, Expr(place.index.extent)));
+      } else if (place.begin > 0) {
+        known_[place.index.id] = Expr(space_.back()) + Expr(place.begin);
+      } else {
+        known_[place.index.id] = space_.back();
+      }
+    }
+  }
+
+  const std::vector<IndexVar>& space() const { return space_; }
+  Expr At(const Expr& e) const {
+    return Substitute(e, [&](const IndexVar& index) {
+      const auto found = known_.find(index.id);
+      return found == known_.end() ? Expr() : found->second;
+    });
+  }
+  // What is left to be asked at a place; null: nothing.
+  Expr Condition() const {
+    Expr all;
+    for (const Expr& one : rest_) {
+      const Expr at = At(one);
+      if (IsConst(at) && at->whole != 0) continue;
+      all = all ? And(all, at) : at;
+    }
+    return all;
+  }
+
+ private:
+  struct Place {
+    IndexVar index;
+    std::int64_t begin, end;
+    Expr at;  // the one place, if there is one
+  };
+
+  // index >= a, index < b, of numbers.
+  bool Narrow(const Expr& e) {
+    const bool turned = IsUnary(e, UnaryOp::kNot);
+    const Expr& one = turned ? e->operands[0] : e;
+    const bool less = IsBinary(one, BinaryOp::kLess);
+    if ((!less && !IsBinary(one, BinaryOp::kLessEqual)) || one->operands[0]->type != ScalarType::kInt) return false;
+    const auto a = AffineOf(one->operands[0]), b = AffineOf(one->operands[1]);
+    if (!a || !b) return false;
+    // 0 <= more
+    Affine more = turned ? Combine(*a, *b, -1) : Combine(*b, *a, -1);
+    if (less != turned) more.constant -= 1;
+    if (more.coefficient.size() != 1) return false;
+    const auto [id, step] = *more.coefficient.begin();
+    Place* place = Find(id);
+    if (place == nullptr || (step != 1 && step != -1)) return false;
+    if (step == 1)
+      place->begin = std::max(place->begin, -more.constant);
+    else
+      place->end = std::min(place->end, more.constant + 1);
+    return true;
+  }
+
+  // index == e, where e hangs on other indices and on data alone.
+  bool NarrowToOne(const Expr& e) {
+    if (!IsBinary(e, BinaryOp::kEqual) || e->operands[0]->type != ScalarType::kInt ||
+        e->operands[1]->type != ScalarType::kInt)
+      return false;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const LinearForm form = LinearOf(e->operands[side]);
+      for (const auto& [id, step] : form.sum.coefficient) {
+        Place* place = Find(id);
+        if (place == nullptr || place->at || (step != 1 && step != -1)) continue;
+        const Expr other = e->operands[side] - Expr(place->index) * Expr(step);
+        const Expr& across = e->operands[1 - side];
+        Expr at = step == 1 ? across - other : other - across;
+        const Expr own =
+            Substitute(at, [&](const IndexVar& index) { return index.id == id ? Expr(std::int64_t{0}) : Expr(); });
+        // What is left of the index cancels where the form says that it stands in the sum alone.
+        bool alone = !UsesIndex(across, id);
+        for (const auto& [part, times] : form.rest) alone = alone && !UsesIndex(part, id);
+        for (const Place& known : places_) {
+          alone = alone && !(known.at && (UsesIndex(own, known.index.id) || UsesIndex(known.at, id)));
+        }
+        if (!alone) continue;
+        place->at = own;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  Place* Find(int id) {
+    const auto found = std::ranges::find_if(places_, [&](const Place& place) { return place.index.id == id; });
+    return found == places_.end() ? nullptr : &*found;
+  }
+
+  std::vector<Place> places_;
+  std::vector<Expr> rest_;
+  std::vector<IndexVar> space_;
+  std::map<int, Expr> known_;
+};
+
+}  // namespace
+
+std::optional<UpdatedPlaces> UpdatedPlacesOf(const Kernel& kernel) {
+  const Expr& value = kernel.epilogue;
+  if (kernel.attributes.contains("sequence") || !kernel.also.empty() || value->kind != Expr::Kind::kSelect)
+    return std::nullopt;
+  const bool otherwise = ReadsTarget(kernel, value->operands[2]);
+  if (!otherwise && !ReadsTarget(kernel, value->operands[1])) return std::nullopt;
+  const Expr condition = otherwise ? value->operands[0] : Apply(UnaryOp::kNot, value->operands[0]);
+  const Expr &made = value->operands[otherwise ? 1 : 2], &kept = value->operands[otherwise ? 2 : 1];
+  const Narrowed narrowed(kernel, condition);
+  UpdatedPlaces places{.kernel = kernel, .element = {}, .condition = {}, .address = {}};
+  places.kernel.space = narrowed.space();
+  // What is left alone stays in the element while it is made flat, so that indices merge only where the target's places
+  // do.
+  const Expr asked = narrowed.Condition(), always = Value(kIt, ScalarType::kBool);
+  places.kernel.epilogue = Select(asked ? And(always, asked) : always, narrowed.At(made), narrowed.At(kept));
+  places.element = MakeFlat(places.kernel, {});
+  const Expr flat = places.element.value;
+  places.element.value = flat->operands[1];
+  places.address = flat->operands[2]->operands[0];
+  for (const Expr& one : Conjuncts(flat->operands[0])) {
+    if (IsValue(one, kIt)) continue;
+    places.condition = places.condition ? And(places.condition, one) : one;
+  }
+  return places;
+}
+
+double BytesLeftAlone(const KernelProgram&, const Kernel& kernel) {
+  const UpdatedPlaces places = *UpdatedPlacesOf(kernel);
+  const auto all = static_cast<double>(ElementCount(kernel.result)),
+             written = static_cast<double>(PointsOf(places.element.indices));
+  return -(2 * all - written) * static_cast<double>(Bytes(kernel.target_type));
+}
+
+}  // namespace hone::dsl
