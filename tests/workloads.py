@@ -22,8 +22,13 @@ SPELLINGS = tree.ROOT / "examples" / "spellings"
 # The families of a file's first program on a device, in their order.
 FAMILIES = {
     "adamw": ["map"],
+    "adamw_in_place": ["map"],
     "adapters": ["matmul", "nest", "matmul"],
+    "cache_in_place": ["nest", "nest", "attention"],
+    "cache_int8_in_place": ["reduce", "nest", "nest", "reduce", "nest", "nest", "attention"],
     "cache_places": ["nest", "nest", "attention"],
+    "cache_rolling": ["nest", "nest", "attention"],
+    "cache_slots": ["nest", "nest", "nest", "nest", "attention"],
     "causal_loss": ["map", "matmul_reduce", "nest", "reduce"],
     "channel_heads": ["matmul", "map", "attention", "map"],
     "decode_mask": ["attention"],
@@ -70,6 +75,7 @@ FAMILIES = {
     "shifted_loss": ["nest", "matmul_reduce", "nest", "reduce"],
     "sigmoid_attention": ["attention"],
     "sinks": ["attention"],
+    "state_in_place": ["nest", "nest", "map", "reduce", "map", "map"],
     "state_space": "map map nest scan nest nest nest nest scan map attention map map matmul nest nest nest nest nest nest scan map reduce matmul map map"
                    .split(),
     "windows": ["matmul", "nest", "attention", "matmul"],

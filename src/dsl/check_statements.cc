@@ -280,12 +280,6 @@ bool Checker::MayUpdate(const Statement& statement, Kernel& kernel) {
     if (targets[t] < 0) continue;  // of a sequence
     const KernelBuffer& target = program_.buffers[At(targets[t])];
     if (target.updates < 0) continue;
-    const auto fail = [&](std::string_view what) {
-      const std::string& input = program_.buffers[At(target.updates)].name;
-      return Fail(statement.at,
-                  fmt::format("'{}' is written into '{}', {}: make a value of it first, and '{} = map(...)' of that",
-                              target.name, input, what, target.name));
-    };
     const auto reads = [&](const Expr& value, auto&& is_fine) {
       bool fine = true;
       Visit(value, [&](const ExprNode& node) {
@@ -294,20 +288,24 @@ bool Checker::MayUpdate(const Statement& statement, Kernel& kernel) {
       });
       return fine;
     };
+    // A map may make several results of the element that one of them replaces.
+    const bool element = kernel.family->name == "map" || kernel.family->name == "nest";
+    const auto own = [&](const ExprNode& load) {
+      return element && !kernel.attributes.contains("sequence") && IsOwnPlace(kernel, load);
+    };
     const auto never = [](const ExprNode&) { return false; };
-    const bool by_element = kernel.family->name == "map" || kernel.family->name == "nest";
-    const bool own = by_element && !kernel.attributes.contains("sequence");
-    bool others = true, whole = true;
-    for (const Expr& input : kernel.inputs) whole = whole && (by_element || reads(input, never));
-    for (const KernelLet& let : kernel.lets) whole = whole && reads(let.body, never);
-    for (std::size_t v = 0; v < targets.size(); ++v) {
-      const Expr& value = v == 0 ? kernel.epilogue : kernel.also[v - 1].value;
-      if (v != t) others = others && reads(value, never);
+    bool fine = true;
+    for (const Expr& input : kernel.inputs) fine = fine && (element || reads(input, never));
+    for (const KernelLet& let : kernel.lets) fine = fine && reads(let.body, never);
+    fine = fine && reads(kernel.epilogue, own);
+    for (const KernelAlso& also : kernel.also) fine = fine && reads(also.value, own);
+    if (!fine) {
+      return Fail(
+          statement.at,
+          fmt::format("'{}' is written into '{}', of which a map or a nest may read the element that it writes, "
+                      "and no other: make a value of it first, and '{} = map(...)' of that",
+                      target.name, program_.buffers[At(target.updates)].name, target.name));
     }
-    if (!others) return fail("which the same statement reads for something else");
-    const Expr& value = t == 0 ? kernel.epilogue : kernel.also[t - 1].value;
-    if (!whole || !reads(value, [&](const ExprNode& load) { return own && IsOwnPlace(kernel, load); }))
-      return fail("of which a map or a nest may read the element that it writes, and no other");
     for (KernelOperand& operand : kernel.operands) {
       if (operand.buffer == target.updates) operand.buffer = targets[t];
     }

@@ -8,6 +8,7 @@
 
 #include "dsl/cuda/expr.h"
 #include "dsl/cuda/turned_map.h"
+#include "dsl/shape/updated_places.h"
 
 namespace hone::dsl {
 namespace {
@@ -199,9 +200,16 @@ void EmitMapCuda(const KernelProgram& program, const Kernel& kernel, DeviceWrite
   std::vector<DType> types;
   for (std::size_t t = 0; t < targets.size(); ++t) types.push_back(stored_as(t));
   expr.BeCoarseWhereRounded(elements, types);
-  const std::vector<std::string> texts = expr.Texts(elements);
+  std::vector<std::string> values = expr.Texts(elements);
   for (std::size_t t = 0; t < targets.size(); ++t) {
-    const std::string value = DeviceExpr::Stored(texts[t], elements[t]->type, stored_as(t));
+    values[t] = DeviceExpr::Stored(values[t], elements[t]->type, stored_as(t));
+    if (pack > 1 || !ReadsWhatItReplaces(kernel)) continue;
+    const std::string value = out.Fresh("value");
+    out.Line(fmt::format("const {} {} = {};", DeviceType(stored_as(t)), value, values[t]));
+    values[t] = value;
+  }
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    const std::string& value = values[t];
     out.Line(pack > 1 ? fmt::format("{}.at[{}] = {};", made[t], lane, value)
                       : fmt::format("{}[{}] = {};", out.BufferName(targets[t]), to, value));
   }

@@ -10,6 +10,7 @@
 #include "dsl/cuda/map.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/loops.h"
+#include "dsl/shape/updated_places.h"
 
 namespace hone::dsl {
 namespace {
@@ -279,9 +280,16 @@ class TurnedMap {
     std::vector<DType> types;
     for (const int target : targets) types.push_back(StoredAs(target));
     expr.BeCoarseWhereRounded(elements, types);
-    const std::vector<std::string> texts = expr.Texts(elements);
+    std::vector<std::string> values = expr.Texts(elements);
     for (std::size_t t = 0; t < targets.size(); ++t) {
-      const std::string value = DeviceExpr::Stored(texts[t], elements[t]->type, StoredAs(targets[t]));
+      values[t] = DeviceExpr::Stored(values[t], elements[t]->type, StoredAs(targets[t]));
+      if (word_ > 1 || !ReadsWhatItReplaces(kernel_)) continue;
+      const std::string value = out_.Fresh("value");
+      out_.Line(fmt::format("const {} {} = {};", DeviceType(StoredAs(targets[t])), value, values[t]));
+      values[t] = value;
+    }
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      const std::string& value = values[t];
       out_.Line(word_ == 1 ? fmt::format("{}[{}] = {};", out_.BufferName(targets[t]), to, value)
                            : fmt::format("{}.at[{}] = {};", made[t], e, value));
     }

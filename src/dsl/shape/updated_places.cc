@@ -154,6 +154,13 @@ std::optional<UpdatedPlaces> UpdatedPlacesOf(const Kernel& kernel) {
   return places;
 }
 
+bool ReadsWhatItReplaces(const Kernel& kernel) {
+  const std::vector<int> targets = TargetsOf(kernel);
+  return targets.size() > 1 && std::ranges::any_of(kernel.operands, [&](const KernelOperand& operand) {
+           return std::ranges::find(targets, operand.buffer) != targets.end();
+         });
+}
+
 double BytesLeftAlone(const KernelProgram&, const Kernel& kernel) {
   const UpdatedPlaces places = *UpdatedPlacesOf(kernel);
   const auto all = static_cast<double>(ElementCount(kernel.result)),

@@ -22,6 +22,9 @@ struct UpdatedPlaces {
 
 // Nothing of a nest that is of another form.
 std::optional<UpdatedPlaces> UpdatedPlacesOf(const Kernel& kernel);
+// Whether a kernel of several results reads of each element what one of them replaces: then all of them are computed
+// before any is stored.
+bool ReadsWhatItReplaces(const Kernel& kernel);
 // Bytes of the target that such a nest leaves alone, which are neither read nor written; as Way::bytes_beside has it.
 double BytesLeftAlone(const KernelProgram& program, const Kernel& kernel);
 

@@ -150,6 +150,8 @@ class ProgramOnDeviceTest : public CudaProgramTest {
       const DType dtype = program.buffers[b].dtype;
       for (std::size_t i = 0; i < got[b].size(); ++i)
         got[b][i] = ElementAsDouble(dtype, memory.data(), static_cast<std::int64_t>(i));
+    }
+    for (std::size_t b = 0; b < bindings.size(); ++b) {
       if (program.buffers[b].updates < 0) context_->Free(bindings[b].address);
     }
     return got;

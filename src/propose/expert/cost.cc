@@ -137,11 +137,22 @@ bool ReadsAgain(const dsl::Kernel& kernel) {
          });
 }
 
+// How much of the tiles of a product's blocks is the result: of four rows an eighth is where a tile has 32.
+double FilledOf(const dsl::Kernel& kernel) {
+  const auto tile = dsl::TupleSetting(kernel, "tile");
+  if (tile.size() != 2) return 1;
+  const dsl::MatmulShape shape(kernel);
+  const auto filled = [](std::int64_t extent, std::int64_t edge) {
+    return extent == 0 ? 1 : static_cast<double>(extent) / static_cast<double>((extent + edge - 1) / edge * edge);
+  };
+  return filled(shape.m.extent, tile[0]) * filled(shape.n.extent, tile[1]);
+}
+
 // FLOP/s that the kernel can have: of the units for products of 16 bits, where it has them.
 double RateOf(const dsl::Kernel& kernel, const Ceilings& ceilings) {
   const double rate = ceilings.fma_flops_f32;
   if (kernel.device->kind == DeviceKind::kCuda && ceilings.vector_flops_f32 > 0) {
-    if (kernel.way != nullptr && kernel.way->name == "simt") return ceilings.vector_flops_f32;
+    if (kernel.way != nullptr && kernel.way->name == "simt") return ceilings.vector_flops_f32 * FilledOf(kernel);
     if (!kernel.family->multiplies && ReadsAgain(kernel)) return rate / kNestsAreSlower;
   }
   if (kernel.family->multiplies) {

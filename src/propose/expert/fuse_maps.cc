@@ -288,6 +288,8 @@ bool Fuser::IsWorth(std::size_t map_at, std::size_t reader_at) const {
       reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
     return true;
   if (IsNumberOfRows(map_at)) return true;
+  // Where something is written in place is best known where it is written.
+  if (!map.plain && !map.expensive && IsSimpleMap(map_at) && WritesPlaces(reader_at)) return true;
   // A contraction or a window reads each element many times: only views go into it.
   if (IsProduct(into) || IsWindow(into) || reader.folds_inside) return false;
   if (into.fold && IsProductOfBlocks(memory_, *into.fold)) return false;
@@ -406,7 +408,8 @@ bool Fuser::LosesItsNorm(std::size_t map_at) const {
 
 void Fuser::InlineWhere(const std::function<bool(std::size_t map, std::size_t reader)>& worth) {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    if (!known_[i].alive || !IsSimpleMap(i) || picks_.count(i) > 0 || (eights_ && MakesEightBits(i))) continue;
+    if (!known_[i].alive || !IsSimpleMap(i) || picks_.count(i) > 0 || (eights_ && MakesEightBits(i)) || WritesPlaces(i))
+      continue;
     bool gone = !memory_.IsOutput(pieces_[i].buffer);
     for (const auto reader : Readers(pieces_[i].buffer)) {
       if (!worth(i, reader) || !InlineInto(i, reader)) gone = false;

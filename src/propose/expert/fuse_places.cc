@@ -54,6 +54,24 @@ bool Fuser::IsNumberOfRows(std::size_t map_at) const {
   });
 }
 
+// Whether a map is written into an input of which it lets by most: whoever reads it reads that memory, rather than make
+// it again of both.
+bool Fuser::WritesPlaces(std::size_t map_at) const {
+  const Piece& map = pieces_[map_at];
+  const auto outputs = memory_.graph().problem().Outputs();
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (outputs[o]->updates.empty() || memory_.Maker(o) != map.buffer || map.value->kind != Expr::Kind::kSelect)
+      continue;
+    const auto lets_by = [&](const Expr& side) {
+      if (side->kind != Expr::Kind::kLoad || memory_.Position(*side) != OwnPosition(map.space)) return false;
+      return memory_.graph().buffers()[static_cast<std::size_t>(memory_.Root(side->buffer))].name ==
+             outputs[o]->updates;
+    };
+    if (lets_by(map.value->operands[1]) || lets_by(map.value->operands[2])) return true;
+  }
+  return false;
+}
+
 // A map that looks something up takes the dimensions of the map that it reads, which goes into it: numbers that are
 // eight in a word, of groups that have an order of their own. What indices alone make of such a nest it makes itself.
 void Fuser::EndLookups() {

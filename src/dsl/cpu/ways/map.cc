@@ -9,6 +9,7 @@
 #include "dsl/cpu/loop_text.h"
 #include "dsl/cpu/transpose.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/updated_places.h"
 #include "dsl/way.h"
 
 namespace hone::dsl::cpu_way_map {
@@ -102,7 +103,13 @@ void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
     std::vector<std::string> vars = loops.Vars();
     vars[inner] = index;
     ExprWriter expr(writer, [&](const ExprNode& load) { return loops.Element(writer, load.buffer, vars); });
-    const std::vector<std::string> values = expr.Texts(ElementsOf(kernel));
+    std::vector<std::string> values = expr.Texts(ElementsOf(kernel));
+    for (std::size_t i = 0; ReadsWhatItReplaces(kernel) && i < targets.size(); ++i) {
+      const DType type = program.buffers[static_cast<std::size_t>(targets[i])].dtype;
+      const std::string value = writer.Fresh("value");
+      writer.Line(fmt::format("const {} {} = {};", ElementType(type), value, values[i]));
+      values[i] = value;
+    }
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const std::string to =
           parts.empty() ? loops.MadeElement(writer, targets[i], vars) : fmt::format("{}[{}]", parts[i], in_part);
