@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kCache = R"(input x: f32[3, 2, 16]
 input at: i64[1]
+input slots: i64[5]
 input cache: f32[3, 40, 16]
 )";
 
@@ -83,6 +84,10 @@ const std::string kNests[] = {
     "select(j == 39, cache[i, j, k], x[i, 1, k])",
     "select(j < 0, x[i, 0, k], cache[i, j, k])",
     "cache[i, j, k] * 0.5 + x[i, 1, k]",
+    "select(0 <= max [m < 5] (select(mod(slots[m], 7) == j, m, -1)), x[i, mod(max [m < 5] (select(mod(slots[m], 7) == "
+    "j, m, -1)), 2), "
+    "k], "
+    "cache[i, j, k])",
 };
 
 TEST(UpdatesTest, AProcessorWritesInPlace) {
@@ -117,7 +122,8 @@ TEST(UpdatesTest, SeveralResultsAreMadeOfWhatWasThere) {
 
 std::string OnDevice(const std::string& nest, const std::string& type, const std::string& with) {
   return fmt::format(
-      "input x: {0}[3, 2, 16]\ninput at: i64[1]\ninput cache: {0}[3, 40, 16]\noutput after: {0}[3, 40, 16] updates "
+      "input x: {0}[3, 2, 16]\ninput at: i64[1]\ninput slots: i64[5]\ninput cache: {0}[3, 40, 16]\noutput after: "
+      "{0}[3, 40, 16] updates "
       "cache\nafter = nest [i < 3, j < 40, k < 16] ({1}){2}",
       type, nest, with);
 }
@@ -153,7 +159,12 @@ TEST_F(UpdatesInKernelsTest, ThreadsAreOfWhatIsWritten) {
     const auto* launch = plan.steps.empty() ? nullptr : std::get_if<LaunchStep>(&plan.steps[0]);
     return launch == nullptr ? 0 : launch->grid[0] * launch->block[0];
   };
+  for (const auto& nest : kNests) {
+    const bool none = nest.find("j < 0") != std::string::npos;
+    ExpectLaunchesWithoutSpills(OnDevice(nest, "bf16", ""), none ? 0 : 1);
+  }
   EXPECT_EQ(threads(kNests[0]), 32) << "3 rows of 16, by packs of 8";
+  EXPECT_EQ(threads(kNests[8]), 32) << "3 rows of 16 for each of 5 slots";
   EXPECT_EQ(threads("select(j < 20, x[i, 0, k], cache[i, j, k])"), 128) << "60 rows, by two packs each";
   const auto refused = Lowered(OnDevice(kNests[7], "bf16", " with {way: places}"));
   ASSERT_TRUE(std::holds_alternative<Complaint>(refused));

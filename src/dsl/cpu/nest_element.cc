@@ -35,11 +35,11 @@ void ElementWriter::Write(Share share) {
   Plan();
   const Expr& value = element_.value;
   const Expr guard = Guard();
-  MakeReady(value, guard);
+  MakeAllReady();
   Pragma(SharedLoops());
   for (std::size_t n = 0; n < loops_.size(); ++n) {
     if (leaf_lanes_ && n == before_lanes_) lane_ = leaf_.id;
-    if (n > 0 || lane_ >= 0) MakeReady(value, guard);
+    if (n > 0 || lane_ >= 0) MakeAllReady();
     if (loops_[n].block > 0)
       OpenBlocks(loops_[n]);
     else
@@ -47,15 +47,20 @@ void ElementWriter::Write(Share share) {
   }
   if (has_leaf_) {
     if (leaf_lanes_) lane_ = leaf_.id;
-    MakeReady(value, guard);
+    MakeAllReady();
     if (!leaf_shared_ && !HasUnready(value, guard)) writer_.Line("#pragma omp simd");
     OpenLoop(leaf_);
     lane_ = -1;
   }
-  MakeReady(value, guard);
+  MakeAllReady();
   Store();
   for (std::size_t n = 0; n < loops_.size() + (has_leaf_ ? 1 : 0); ++n) writer_.Close();
   if (single_) writer_.Close();
+}
+
+void ElementWriter::MakeAllReady() {
+  if (places_ != nullptr && places_->condition) MakeReady(places_->condition, {});
+  MakeReady(element_.value, Guard());
 }
 
 std::string ElementWriter::NameOf(const IndexVar& index) {

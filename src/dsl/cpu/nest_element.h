@@ -97,6 +97,7 @@ class ElementWriter {
   bool CanBeMade(const GuardedFold& use) const;
   bool HasUnready(const Expr& expr, const Expr& guard) const;
   bool AnyReady(const Expr& expr, const Expr& guard) const;
+  void MakeAllReady();  // of the element, and of whether there is one
   // Writes the folds whose indices are all open, those inside of others too.
   void MakeReady(const Expr& expr, const Expr& guard);
   std::string Start(ReduceOp op, ScalarType type) const;

@@ -7,6 +7,7 @@
 
 #include "expr/affine.h"
 #include "expr/fold.h"
+#include "expr/keyed_fold.h"
 
 namespace hone::dsl {
 namespace {
@@ -20,13 +21,13 @@ bool ReadsTarget(const Kernel& kernel, const Expr& value) {
 class Narrowed {
  public:
   Narrowed(const Kernel& kernel, const Expr& condition) {
-    for (const IndexVar& index : kernel.space) places_.push_back({index, 0, index.extent, {}});
+    for (const IndexVar& index : kernel.space) places_.push_back({index, 0, index.extent, {}, {}});
     for (const Expr& one : Conjuncts(condition)) {
-      if (!Narrow(one) && !NarrowToOne(one)) rest_.push_back(one);
+      if (!Narrow(one) && !NarrowToOne(one) && !NarrowToKeys(one)) rest_.push_back(one);
     }
     for (const Place& place : places_) {
       const std::int64_t extent = place.at ? 1 : std::max<std::int64_t>(place.end - place.begin, 0);
-      space_.push_back({place.index.id, extent});
+      space_.push_back(place.of_keys.value_or(IndexVar{place.index.id, extent}));
       if (place.at) {
         known_[place.index.id] = place.at;
         rest_.push_back(LessEqual(Expr(std::int64_t{0}), place.at));
@@ -41,7 +42,7 @@ class Narrowed {
 
   const std::vector<IndexVar>& space() const { return space_; }
   Expr At(const Expr& e) const {
-    return Substitute(e, [&](const IndexVar& index) {
+    return Substitute(last_ ? WithLast(e) : e, [&](const IndexVar& index) {
       const auto found = known_.find(index.id);
       return found == known_.end() ? Expr() : found->second;
     });
@@ -61,7 +62,8 @@ class Narrowed {
   struct Place {
     IndexVar index;
     std::int64_t begin, end;
-    Expr at;  // the one place, if there is one
+    Expr at;                          // the one place, if there is one
+    std::optional<IndexVar> of_keys;  // which of several places it is
   };
 
   // index >= a, index < b, of numbers.
@@ -115,6 +117,35 @@ class Narrowed {
     return false;
   }
 
+  // 0 <= last, which is the last of some keys that is the index: each of them is a place, if it is the last of its own.
+  bool NarrowToKeys(const Expr& e) {
+    if (last_ || !IsBinary(e, BinaryOp::kLessEqual) || ConstantNumber(e->operands[0]) != 0 ||
+        e->operands[1]->kind != Expr::Kind::kReduce)
+      return false;
+    const auto keyed = KeyedFoldOf(*e->operands[1]);
+    const bool numbers = keyed && keyed->op == ReduceOp::kMax && keyed->over.size() == 1 &&
+                         SameExpr(keyed->term, Expr(keyed->over[0])) && ConstantNumber(keyed->neutral).value_or(0) < 0;
+    Place* place = numbers ? Find(keyed->index.id) : nullptr;
+    if (place == nullptr || place->at || place->begin > 0 || place->end < place->index.extent) return false;
+    const IndexVar which = NewIndex(keyed->over[0].extent);
+    place->at = Substitute(keyed->key,
+                           [&](const IndexVar& index) { return index.id == keyed->over[0].id ? Expr(which) : Expr(); });
+    place->of_keys = which;
+    last_ = e->operands[1];
+    which_ = which;
+    rest_.push_back(Equal(
+        Substitute(last_, [&](const IndexVar& index) { return index.id == place->index.id ? place->at : Expr(); }),
+        which));
+    return true;
+  }
+
+  Expr WithLast(const Expr& e) const {
+    if (SameExpr(e, last_)) return which_;
+    std::vector<Expr> operands;
+    for (const Expr& operand : e->operands) operands.push_back(WithLast(operand));
+    return WithOperands(e, std::move(operands));
+  }
+
   Place* Find(int id) {
     const auto found = std::ranges::find_if(places_, [&](const Place& place) { return place.index.id == id; });
     return found == places_.end() ? nullptr : &*found;
@@ -124,6 +155,8 @@ class Narrowed {
   std::vector<Expr> rest_;
   std::vector<IndexVar> space_;
   std::map<int, Expr> known_;
+  Expr last_;  // the number of the last key of a place, if it is of keys
+  Expr which_;
 };
 
 }  // namespace

@@ -72,6 +72,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.weights) TakeIn(WithStoredWeights);
   if (fusion.maps) TakeIn(WithScalesBehind);
   if (fusion.maps) NestFolds();
+  if (fusion.maps) TakePlaces();
   if (fusion.maps) EndNests();
   if (fusion.maps) EndLookups();
   if (fusion.norms) GroupNorms(/*stores=*/true);

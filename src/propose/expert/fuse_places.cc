@@ -72,6 +72,27 @@ bool Fuser::WritesPlaces(std::size_t map_at) const {
   return false;
 }
 
+// Which of few places writes last to each of many is asked where they are written: nobody has to look at the others.
+void Fuser::TakePlaces() {
+  constexpr std::int64_t kFew = 1024;  // as long as each looks at all of them
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    Piece& last = pieces_[i];
+    if (!known_[i].alive || !last.fold || last.fold->op != ReduceOp::kMax || memory_.IsOutput(last.buffer) ||
+        !last.inside.empty() || !last.statistics.empty() || !KeyedFoldIn(last) ||
+        ElementCount(Extents(last.fold->over)) > kFew)
+      continue;
+    const auto readers = Readers(last.buffer);
+    if (readers.empty() || !std::ranges::all_of(readers, [&](std::size_t at) { return WritesPlaces(at); })) continue;
+    Piece as_map = last;
+    as_map.fold.reset();
+    as_map.value = ReplaceValue(last.fold->finish, kIt, Reduce(last.fold->op, last.fold->over, last.fold->body));
+    std::swap(last, as_map);
+    const bool taken = std::ranges::all_of(readers, [&](std::size_t at) { return InlineInto(i, at); });
+    if (taken) Kill(i);
+    if (!taken) std::swap(last, as_map);
+  }
+}
+
 // A map that looks something up takes the dimensions of the map that it reads, which goes into it: numbers that are
 // eight in a word, of groups that have an order of their own. What indices alone make of such a nest it makes itself.
 void Fuser::EndLookups() {

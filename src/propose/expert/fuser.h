@@ -81,6 +81,7 @@ class Fuser {
   void InlineMaps();
   bool IsNumberOfRows(std::size_t map_at) const;
   bool WritesPlaces(std::size_t map_at) const;
+  void TakePlaces();
   bool IsWorth(std::size_t map_at, std::size_t reader_at) const;
   std::int64_t BytesRead(std::size_t map, const std::vector<std::size_t>& kernel) const;
   std::int64_t BytesMade(std::size_t map) const;

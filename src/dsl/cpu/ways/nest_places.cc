@@ -35,8 +35,7 @@ HONE_ROW(Way){
     .name = "places",
     .doc = "what is written into an input alone, of which the rest stays",
     .why_not = [](const Kernel& kernel) -> std::optional<std::string> {
-      const auto places = UpdatedPlacesOf(kernel);
-      if (places && !(places->condition && HasReduce(places->condition))) return std::nullopt;
+      if (UpdatedPlacesOf(kernel)) return std::nullopt;
       return "only a nest that updates an input has places that it leaves alone: select(CONDITION, VALUE, INPUT[i, j])";
     },
     .cost = [](const Kernel&) -> std::optional<double> { return 0.5; },
