@@ -129,7 +129,9 @@ std::string OnDevice(const std::string& nest, const std::string& type, const std
 }
 
 using UpdatesOnHostTest = testing::DeviceBlocksTest;
-using UpdatesOnDeviceTest = hone::testing::ProgramOnDeviceTest;
+using ResultsOnDeviceTest = hone::testing::ProgramOnDeviceTest;
+class UpdatesOnDeviceTest : public hone::testing::ProgramOnDeviceTest,
+                            public ::testing::WithParamInterface<std::string> {};
 using UpdatesInKernelsTest = hone::testing::CudaProgramTest;
 
 TEST_F(UpdatesOnHostTest, BlocksWriteInPlace) {
@@ -144,11 +146,13 @@ TEST_F(UpdatesOnHostTest, BlocksMakeSeveralResultsOfWhatWasThere) {
     ExpectBlocksSay(fmt::format(fmt::runtime(kStep), "f32", with), 1e-6);
 }
 
-TEST_F(UpdatesOnDeviceTest, ADeviceWritesInPlace) {
+TEST_P(UpdatesOnDeviceTest, ADeviceWritesInPlace) {
+  for (const std::string type : {"bf16", "f32"}) ExpectWhatItSays(OnDevice(GetParam(), type, ""), 1e-2);
+}
+INSTANTIATE_TEST_SUITE_P(Nests, UpdatesOnDeviceTest, ::testing::ValuesIn(kNests));
+
+TEST_F(ResultsOnDeviceTest, ADeviceMakesSeveralResultsOfWhatWasThere) {
   ExpectWhatItSays(fmt::format(fmt::runtime(kStep), "f32", ""), 1e-6);
-  for (const auto& nest : kNests) {
-    for (const std::string type : {"bf16", "f32"}) ExpectWhatItSays(OnDevice(nest, type, ""), 1e-2);
-  }
 }
 
 TEST_F(UpdatesInKernelsTest, ThreadsAreOfWhatIsWritten) {

@@ -92,6 +92,7 @@ inline KernelProgram Renamed(KernelProgram program, const std::vector<std::strin
       *name = known->second;
       continue;
     }
+    if (hard.empty()) continue;  // a text of nothing
     std::string fresh;
     for (std::size_t tried = 0; fresh.empty(); ++tried) {
       const std::string& next = hard[first++ % hard.size()];

@@ -247,7 +247,6 @@ Try<void> LoadedPlan::RunStep(int binding, std::size_t step) {
 
 Try<void> LoadedPlan::RunGraph(int binding) {
   Bound& bound = *bound_[static_cast<std::size_t>(binding)];
-  if (bound.steps.empty()) return {};  // a graph of nothing is none that a driver launches
   if (bound.exec == nullptr) {
     constexpr int kThreadLocal = 1;
     HONE_CUDA(capture_begin, context_.stream_, kThreadLocal);
