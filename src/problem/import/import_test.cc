@@ -394,6 +394,43 @@ TEST_F(ImportTest, WhatForwardWritesIsAnOutputThatUpdatesIt) {
   }
 }
 
+// A counter says any place that there is; one that chooses none stays as the file has it.
+TEST_F(ImportTest, CountersOfPlacesAreDrawn) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;
+    const auto problem = Imported(
+        Module("self.register_buffer('k', torch.zeros(12, 8)); self.register_buffer('at', torch.zeros(1, "
+               "dtype=torch.long)); "
+               "self.register_buffer('calls', torch.zeros((), dtype=torch.long))",
+               "self.k.index_copy_(0, self.at + torch.arange(4), x)\n        self.at += 4\n        self.calls += 1\n"
+               "        return self.k.sum(0)"),
+        python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    const auto* places = std::get_if<IntegerRange>(&problem->Find("at")->generator);
+    ASSERT_NE(places, nullptr);
+    EXPECT_EQ(places->low, 0);
+    EXPECT_EQ(places->high, 9) << "the last of four is one of twelve";
+    EXPECT_TRUE(std::holds_alternative<Constant>(problem->Find("calls")->generator));
+  }
+}
+
+// An object that a module holds, as transformers' caches are.
+TEST_F(ImportTest, TensorsOfObjectsAreStateWhereForwardWritesIntoThem) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;
+    const auto problem = Imported(
+        "import types\n" + Module("self.cache = types.SimpleNamespace(layers=[types.SimpleNamespace(k="
+                                  "torch.zeros(6, 8))])",
+                                  "self.cache.layers[0].k[2:6] = x\n        return self.cache.layers[0].k.sum(0)"),
+        python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(UpdatesOf(*problem), "cache_layers_0_k_after -> cache_layers_0_k (self.cache.layers.0.k)");
+    EXPECT_EQ(problem->provenance.at("written cache_layers_0_k_after"), "self.cache.layers.0.k");
+  }
+}
+
 TEST_F(ImportTest, LinesOfTheFileAreKeptBesideTheGraph) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {

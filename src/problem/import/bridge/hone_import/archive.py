@@ -22,7 +22,7 @@ class Archive:
         self.inputs = list(given) + list((named or {}).values())
         signature = self.program.graph_signature
         self.weights = dict(self.program.state_dict)
-        self.buffers = set(signature.buffers)
+        self.buffers, self.paths = set(signature.buffers), {}
         # Buffers that are not saved with a module's state are kept apart from it.
         self.fixed = {name for name in signature.buffers if name not in self.weights}
         self.weights.update({name: self.program.constants[name] for name in self.fixed})

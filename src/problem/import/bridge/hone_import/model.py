@@ -136,6 +136,20 @@ def register_plain_tensors(model):
                 part.register_buffer(name, value, persistent=False)
 
 
+def tensors_in_objects(value, path, depth=4):
+    """(holder, key, path) of each tensor that a plain object holds, itself or in lists, dicts and other objects."""
+    if isinstance(value, torch.Tensor) or isinstance(value, nn.Module) or depth == 0:
+        return
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else vars(value).items() if hasattr(value, "__dict__") else ()
+    for key, one in list(entries):
+        if not isinstance(key, (str, int)):
+            continue
+        if isinstance(one, torch.Tensor):
+            yield value, key, path + (str(key),)
+        else:
+            yield from tensors_in_objects(one, path + (str(key),), depth - 1)
+
+
 class Built:
     def __init__(self, module, fake, record=True):
         self.fake = fake
@@ -155,9 +169,44 @@ class Built:
         self.weights = dict(self.model.named_parameters())
         self.weights.update(self.model.named_buffers())
         self.buffers = {name for name, _ in self.model.named_buffers()}
+        self.paths = {}  # of weights that lie in objects, by their names here: where
         # What no checkpoint changes: tensors that a module merely holds, and buffers that are not saved with its state.
         self.fixed = {(prefix + "." if prefix else "") + name
                       for prefix, part in self.model.named_modules() for name in part._non_persistent_buffers_set}
+
+
+def register_objects(built):
+    """Tensors of objects that modules hold, as a cache of transformers, become buffers, which are put into them before each call.
+    Whether there are any."""
+    bound = []
+    own = vars(nn.Module())
+    for prefix, part in built.model.named_modules():
+        for name, held in list(vars(part).items()):
+            if name in own or isinstance(held, (torch.Tensor, nn.Module, list, dict)) or not hasattr(held, "__dict__"):
+                continue
+            for holder, key, path in list(tensors_in_objects(held, (name,))):
+                buffer = "_".join(path)
+                if hasattr(part, buffer):
+                    continue
+                tensor = holder[key] if isinstance(holder, (list, dict)) else getattr(holder, key)
+                part.register_buffer(buffer, tensor, persistent=False)
+                whole = (prefix + "." if prefix else "") + buffer
+                built.weights[whole] = tensor
+                built.fixed.add(whole)
+                built.buffers.add(whole)
+                built.paths[whole] = (prefix + "." if prefix else "") + ".".join(path)
+                bound.append((holder, key, part, buffer))
+
+    def put(*_):
+        for holder, key, part, buffer in bound:
+            if isinstance(holder, (list, dict)):
+                holder[key] = getattr(part, buffer)
+            else:
+                setattr(holder, key, getattr(part, buffer))
+
+    if bound:
+        built.model.register_forward_pre_hook(put)
+    return bool(bound)
 
 
 def total_bytes(built):

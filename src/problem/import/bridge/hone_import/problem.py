@@ -4,6 +4,10 @@ Part of hone_import.py, whose names it uses.
 """
 
 
+# What makes places of places: their sums, remainders, shapes and types.
+PLACES_OF_PLACES = ("add", "sub", "remainder", "fmod", "where", "lt", "ge", "clone", "view", "unsqueeze", "squeeze", "expand", "_to_copy", "clamp", "minimum")
+
+
 class Weights:
     """Exact values, to be written as one safetensors file beside the problem."""
 
@@ -92,15 +96,40 @@ class Importer:
             return {"kind": "constant", "value": constant}
         return self.weights.add(name, values)
 
-    def state_generator(self, name, tensor, real_tensor):
+    def state_generator(self, value, name, tensor, real_tensor):
         """Of what forward writes into. It begins as zeros, as a rule, and holds anything later: whoever is judged on zeros alone need
-        not look at it. Positions count on, and are kept."""
+        not look at it. What counts places is any of those that there are."""
         found = self.generator(name, tensor, real_tensor)
-        small = {torch.int8: (-128, 128), torch.uint8: (0, 256)}.get(tensor.dtype)
-        if found["kind"] != "constant" or not (tensor.is_floating_point() or small):
+        if found["kind"] != "constant":
+            return found
+        whole = {torch.int8: (-128, 128), torch.uint8: (0, 256)}.get(tensor.dtype)
+        if tensor.dtype in (torch.int64, torch.int32):
+            whole = self.places_counted(value)
+            if whole is None:
+                return found
+        elif not tensor.is_floating_point() and whole is None:
             return found
         self.notes["note " + name] = "forward writes into it: any values, not %s alone" % found["value"]
-        return {"kind": "integer", "low": small[0], "high": small[1]} if small else {"kind": "normal", "mean": 0.0, "deviation": 1.0}
+        return {"kind": "integer", "low": whole[0], "high": whole[1]} if whole else {"kind": "normal", "mean": 0.0, "deviation": 1.0}
+
+    def places_counted(self, counter):
+        """(0, end) of the places that a counter of whole numbers may say, where it chooses among a tensor's; or None."""
+        derived, ends = {counter}, []
+        for op, arguments, results, _ in self.writer.calls:
+            name = op.split(".")[1]
+            if name in ("index_copy", "index_select", "scatter", "index_add"):
+                chosen = [(arguments["dim"], arguments["index"])]
+            elif name in ("index", "index_put"):
+                chosen = list(enumerate(arguments["indices"]))
+            else:
+                chosen = []
+                if name in PLACES_OF_PLACES and any(v in derived for a in arguments.values() for v in self.values_in(a)):
+                    derived.update(v for v in results if v is not None)
+            for dim, index in chosen:
+                if index in derived and index.tensor is not None and arguments["self"].tensor is not None:
+                    each = index.tensor.numel() if counter.tensor.numel() == 1 else 1
+                    ends.append(int(arguments["self"].tensor.shape[dim]) - each + 1)
+        return (0, min(ends)) if ends and min(ends) > 1 else None
 
     def problem(self):
         given = len(self.outputs)
@@ -129,15 +158,16 @@ class Importer:
             tensor = flat_inputs[i]
             flat = len(flat_inputs) == len(self.built.inputs) and i < len(names)
             name = name_it(value, names[i] if flat else "input_%d" % i)
-            drawn = self.state_generator if ("input", i) in self.writer.after else self.generator
-            add(value, "input", tensor, drawn(name, tensor, lambda i=i: tree_flatten(self.real(name).inputs)[0][i]))
+            real = lambda i=i: tree_flatten(self.real(name).inputs)[0][i]
+            written = ("input", i) in self.writer.after
+            add(value, "input", tensor, self.state_generator(value, name, tensor, real) if written else self.generator(name, tensor, real))
         for key, value in self.weight_values.items():
             if ("weight", key) not in self.writer.after:
                 continue
             name = name_it(value, key.replace(".", "_"))
-            self.notes["parameter " + name] = key
+            self.notes["parameter " + name] = self.built.paths.get(key, key)
             add(value, "input", self.built.weights[key],
-                self.state_generator(name, self.built.weights[key], lambda key=key: self.real(key).weights[key]))
+                self.state_generator(value, name, self.built.weights[key], lambda key=key: self.real(key).weights[key]))
         self.note_writes()
         numbers = ["%s = %r" % (names[i] if i < len(names) else "input_%d" % i, x) for i, x in enumerate(flat_inputs)
                    if not isinstance(x, torch.Tensor)]
@@ -150,7 +180,7 @@ class Importer:
                 continue
             tensor = self.built.weights[key]
             name = name_it(value, key.replace(".", "_"))
-            self.notes["parameter " + name] = key
+            self.notes["parameter " + name] = self.built.paths.get(key, key)
             if OPTIONS["weights"]:
                 generator = self.weights.add(key, pairs(self.real(key).weights[key]))
             else:
@@ -175,7 +205,7 @@ class Importer:
             held = source and (self.inputs if source[0] == "input" else self.weight_values)[source[1]]
             if i >= given:
                 name_it(value, held.name + "_after")
-                self.notes["written " + value.name] = held.name if source[0] == "input" else "self." + source[1]
+                self.notes["written " + value.name] = held.name if source[0] == "input" else "self." + self.built.paths.get(source[1], source[1])
             else:
                 name_it(value, named[i] if i < len(named) else "output" if given == 1 else "output_%d" % i)
             if value.tensor is None:

@@ -358,7 +358,12 @@ def even_steps(tensor):
 
 def trace(built):
     with recurrences_whole(), counting_refused(), composites_written():
-        module, sources, outputs, written = (export_once(built) or export_new(built)) if NEW else export_old(built)
+        try:
+            module, sources, outputs, written = (export_once(built) or export_new(built)) if NEW else export_old(built)
+        except RuntimeError as error:
+            if "is mutated in the forward method" not in str(error) or isinstance(built, Archive) or not register_objects(built):
+                raise
+            module, sources, outputs, written = export_once(built) or export_new(built)
     writer = GraphWriter()
     inputs, weights, constants = {}, {}, []
     for node in module.graph.nodes:
