@@ -366,8 +366,20 @@ TEST_F(ImportTest, WhatForwardWritesIsAnOutputThatUpdatesIt) {
       {"self.register_buffer('k', torch.randn(6, 8))", "self.k[2:6] = x\n        return self.k.sum(0)",
        "k_after -> k (self.k)"},
       {"self.register_buffer('k', torch.zeros(4, 8))", "self.k += x", "k_after -> k (self.k)"},
+      // What is returned is the state itself, or what it was made of, or a copy.
+      {"pass", "return x.add_(1)", "output -> x"},
+      {"self.register_buffer('k', torch.zeros(4, 8))", "self.k.copy_(torch.tanh(x))\n        return self.k",
+       "output -> k (self.k)"},
+      {"self.register_buffer('k', torch.zeros(4, 8))", "y = torch.tanh(x)\n        self.k.copy_(y)\n        return y",
+       "k_after -> k (self.k)"},
+      {"self.register_buffer('k', torch.zeros(4, 8))", "self.k.add_(x)\n        return self.k.clone()",
+       "k_after -> k (self.k)"},
+      {"self.register_buffer('k', torch.zeros(4, 8))", "y = x - self.k\n        self.k.copy_(x)\n        return y",
+       "k_after -> k (self.k)"},
       // Traced by torch.export.
       {"pass", "c[1:3] = x[:2]\n        return nn.functional.dropout(c.sum(0), 0.5)", "c_after -> c"},
+      {"pass", "x.add_(1)\n        return nn.functional.dropout(x, 0.5, False) * torch.rand_like(x) * 0, x",
+       "output_1 -> x"},
       {"self.n = nn.BatchNorm1d(8)", "y = c.clone()\n        y[1:5] = x\n        return self.n(y)", ""}};
   for (const auto& python : Pythons()) {
     const bool old = python.torch_version.starts_with("1.");

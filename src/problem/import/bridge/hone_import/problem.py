@@ -237,11 +237,13 @@ class Importer:
                 "provenance": provenance}
 
     def find_updates(self):
-        """By output, what it is written into, or None: what forward leaves there are outputs, too, which come last."""
+        """By output, what it is written into, or None: what forward leaves there are outputs, too, which come last. An output that is
+        returned updates only what it is itself: a state that comes back in memory of its own is there when the next one is made."""
         updates = [None] * len(self.outputs)
         self.outputs = list(self.outputs)
         for source, value in self.writer.after.items():
-            place = next((i for i, other in enumerate(self.outputs) if other is value and updates[i] is None), len(updates))
+            place = next((i for i, other in enumerate(self.outputs) if other is value and (i, source) in self.writer.itself),
+                         len(updates))
             if place == len(updates):
                 self.outputs.append(value)
                 updates.append(None)

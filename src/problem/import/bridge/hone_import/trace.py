@@ -19,8 +19,9 @@ def forward_names(model):
 
 
 def export_new(built):
-    """torch 2.x: nodes, {placeholder node: ("input", index) | ("weight", name) | ("constant", tensor)}, outputs, and of the inputs and
-    weights that are written into what they hold afterwards: {("input", index) | ("weight", name): node}."""
+    """torch 2.x: nodes, {placeholder node: ("input", index) | ("weight", name) | ("constant", tensor)}, outputs, of the inputs and
+    weights that are written into what they hold afterwards, {("input", index) | ("weight", name): node}, and which outputs are such a
+    tensor itself, and not what it was made of: {(place, source)}."""
     if isinstance(built, Archive):
         program = built.program
     else:
@@ -34,9 +35,12 @@ def export_new(built):
         op = getattr(getattr(torch.ops.aten, packet), overload)
         for entry in [key for key in table if key == op]:
             table.pop(entry)
-    program = program.run_decompositions(table)
     from torch.export.graph_signature import InputKind, OutputKind
 
+    found = [node for spec, node in zip(program.graph_signature.output_specs, results_of_graph(program.graph_module))
+             if spec.kind == OutputKind.USER_OUTPUT]
+    roots = [node.name if isinstance(node, torch.fx.Node) else None for node in map(written_root, found)]
+    program = program.run_decompositions(table)
     refuse_effects(program.graph.nodes)
     sources, index = {}, 0
     flat_inputs = tree_flatten(built.inputs)[0]
@@ -59,7 +63,15 @@ def export_new(built):
         target = node.name if source[0] == "input" else source[1]
         if source[0] != "constant" and target in after:
             written[source] = after[target]
-    return program.graph_module, sources, outputs, written
+    itself = {(place, sources[node]) for node in sources for place, root in enumerate(roots) if root == node.name}
+    return program.graph_module, sources, outputs, written, itself
+
+
+def written_root(node):
+    """What operators that work in place, of which the node is the last, work on."""
+    while isinstance(node, torch.fx.Node) and node.args and isinstance(node.args[0], torch.fx.Node) and writes(node, node.args[0]):
+        node = node.args[0]
+    return node
 
 
 def refuse_effects(nodes):
@@ -156,6 +168,7 @@ class Function:
         self.flat_inputs, self.structure = tree_flatten(built.inputs)
         self.tensors = [t for t in self.flat_inputs if isinstance(t, torch.Tensor)]
         self.written = []  # sources, where tensors are functional ones; what they hold afterwards comes after the results
+        self.itself = set()  # (place among the results, source) where that is the tensor that was written
 
         def current_weights(part, _):  # a recurrent layer keeps a list of its own, past which functional_call puts new values
             part._flat_weights = [getattr(part, name) for name in part._flat_weights_names]
@@ -168,6 +181,7 @@ class Function:
         made = tree_flatten(self.call(self.model, weights, tuple(inputs)))[0]
         written = [(place, t) for place, t in zip(self.places(weights), [*weights.values(), *tensors]) if changed(t)]
         self.written = [place for place, _ in written]
+        self.itself = {(i, place) for i, one in enumerate(made) for place, t in written if one is t}
         return made + [t for _, t in written]
 
     def close(self):
@@ -249,7 +263,7 @@ def export_once(built):
             setattr(module, node.target, value)
     results, count = results_of_graph(module), len(function.written)
     given = results[: len(results) - count]
-    return module, function.sources(weights, module), given, dict(zip(function.written, results[len(given) :]))
+    return module, function.sources(weights, module), given, dict(zip(function.written, results[len(given) :])), function.itself
 
 
 def export_old(built):
@@ -268,7 +282,9 @@ def export_old(built):
     sources = function.sources(weights, module)
     # What torch 1.13 traces works in place: what a source holds afterwards its cell says.
     written = {source: node for node, source in sources.items() if any(writes(user, node) for user in node.users)}
-    return module, sources, results_of_graph(module), written
+    roots = list(map(written_root, results_of_graph(module)))
+    itself = {(place, source) for node, source in sources.items() for place, root in enumerate(roots) if root is node}
+    return module, sources, results_of_graph(module), written, itself
 
 
 def writes(user, node):
@@ -359,11 +375,12 @@ def even_steps(tensor):
 def trace(built):
     with recurrences_whole(), counting_refused(), composites_written():
         try:
-            module, sources, outputs, written = (export_once(built) or export_new(built)) if NEW else export_old(built)
+            traced = (export_once(built) or export_new(built)) if NEW else export_old(built)
         except RuntimeError as error:
             if "is mutated in the forward method" not in str(error) or isinstance(built, Archive) or not register_objects(built):
                 raise
-            module, sources, outputs, written = export_once(built) or export_new(built)
+            traced = export_once(built) or export_new(built)
+    module, sources, outputs, written, itself = traced
     writer = GraphWriter()
     inputs, weights, constants = {}, {}, []
     for node in module.graph.nodes:
@@ -403,10 +420,11 @@ def trace(built):
                 continue  # arithmetic on sizes, whose results are constants by now
             else:
                 raise Complaint("the trace calls %s, which is no operator" % (node.target,))
-    values = []
-    for node in outputs:
+    values, writer.itself = [], set()
+    for place, node in enumerate(outputs):
         if node is None:
             continue
+        writer.itself.update((len(values), source) for other, source in itself if other == place)
         if not isinstance(node, torch.fx.Node):
             raise Complaint("forward gives a %s beside tensors; hone checks tensors only" % type(node).__name__)
         values.append(writer.value(node))
