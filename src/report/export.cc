@@ -29,6 +29,7 @@ constexpr std::pair<std::string_view, std::string_view> kPurposes[] = {
     {"include/hone/library_launches.h", "what kernel.cc calls of cuBLASLt and cuDNN"},
     {"include/hone/library_calls.h", "those libraries' calls"},
     {"hone_calls.py", "how tensors reach the kernel and results come back"},
+    {"hone_in_place.py", "how it writes into tensors that it is given"},
     {"plan.json", "the kernels for the device and their launches"},
     {"program.hk", "the program in hone's kernel language that it was written from"},
     {"include/hone/module.h", "its C interface, documented"},

@@ -1,8 +1,10 @@
 #include "report/model_new.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,6 +76,32 @@ std::string FlagsText(const Plan& plan) {
   return text;
 }
 
+// The name in the module of what is written into and is none of forward's arguments: of a buffer, "" of others.
+std::string HeldAs(const ExportMaterial& material, const Tensor& input) {
+  const auto found = material.problem.provenance.find("parameter " + input.name);
+  if (found == material.problem.provenance.end()) return "";
+  return material.model.empty() ? input.name : found->second;
+}
+
+// One row each: where in the module an input is; which input an output is written into; whether forward returns it.
+std::string InPlaceText(const ExportMaterial& material) {
+  std::vector<std::string> held, updates, returned;
+  std::map<std::string, std::size_t> places;
+  for (const Tensor& tensor : material.problem.tensors) {
+    if (tensor.role != Role::kInput) continue;
+    const std::string key = HeldAs(material, tensor);
+    places.emplace(tensor.name, held.size());
+    held.push_back(key.empty() ? "None" : Quoted(key));
+  }
+  for (const Tensor* output : material.problem.Outputs()) {
+    const auto into = places.find(output->updates);
+    updates.push_back(into == places.end() ? "None" : std::to_string(into->second));
+    returned.push_back(material.problem.provenance.contains("written " + output->name) ? "False" : "True");
+  }
+  return fmt::format("hone_held = [{}]\nhone_updates = [{}]\nhone_returned = [{}]\n", fmt::join(held, ", "),
+                     fmt::join(updates, ", "), fmt::join(returned, ", "));
+}
+
 Result<std::string> TablesText(const ExportMaterial& material, const Plan& plan) {
   std::string inputs, parameters, outputs, buffers;
   const auto& provenance = material.problem.provenance;
@@ -112,15 +140,15 @@ Result<std::string> TablesText(const ExportMaterial& material, const Plan& plan)
   }
   const auto numbers = provenance.find("constant arguments");
   return list("hone_inputs", inputs) + list("hone_parameters", parameters) + list("hone_outputs", outputs) +
-         list("hone_buffers", buffers) + list("hone_fixed", fixed) +
+         list("hone_buffers", buffers) + list("hone_fixed", fixed) + InPlaceText(material) +
          fmt::format("hone_prepares = {}\nhone_constant_arguments = {}\n", plan.prepare.empty() ? "False" : "True",
                      numbers == provenance.end() ? "\"\"" : Quoted(numbers->second));
 }
 
-std::string ModelByNames(const Problem& problem) {
+std::string ModelByNames(const ExportMaterial& material) {
   std::string arguments, registers;
-  for (const Tensor& tensor : problem.tensors) {
-    if (tensor.role != Role::kParameter) continue;
+  for (const Tensor& tensor : material.problem.tensors) {
+    if (tensor.role != Role::kParameter && (tensor.role != Role::kInput || HeldAs(material, tensor).empty())) continue;
     arguments += ", " + tensor.name;
     registers += fmt::format("        self.register_buffer(\"{0}\", torch.as_tensor({0}))\n", tensor.name);
   }
@@ -160,8 +188,10 @@ Result<std::string> ModelNewText(const ExportMaterial& material) {
       "import functools\nimport inspect\nimport os\n\nimport torch\nfrom torch.utils.cpp_extension import "
       "load_inline\n\n";
   text += "hone_cuda = " + RawString(source) + "\nhone_cpp = " + RawString(std::string(kBinding));
-  text += "\n# name, type and shape; of parameters also their name in the module, or the value that fills them\n" +
-          HONE_TRY(TablesText(material, plan));
+  text +=
+      "\n# name, type and shape; of parameters also their name in the module, or the value that fills them; of inputs\n"
+      "# apart their name there, of outputs which input they are written into and whether forward returns them\n" +
+      HONE_TRY(TablesText(material, plan));
   text += fmt::format(
       "\nhone_before = os.environ.get(\"TORCH_CUDA_ARCH_LIST\")\n"
       "os.environ[\"TORCH_CUDA_ARCH_LIST\"] = \"{}\"\n"
@@ -173,7 +203,7 @@ Result<std::string> ModelNewText(const ExportMaterial& material) {
       "    os.environ[\"TORCH_CUDA_ARCH_LIST\"] = hone_before\n\n\n",
       arch, Sha256(source + FlagsText(plan)).substr(0, 12), FlagsText(plan));
   text += kPythonCuda;
-  if (material.model.empty()) return text + ModelByNames(material.problem);
+  if (material.model.empty()) return text + ModelByNames(material);
 
   const ReferenceText reference = HONE_TRY(ConstructorOnly(material.model, material.model_name));
   std::string arguments, names;

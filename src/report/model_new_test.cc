@@ -199,8 +199,39 @@ TEST(ModelNewTest, NumbersThatTheKernelHasOfBuffersAreLookedAt) {
   EXPECT_TRUE(Holds(*ModelNewText(material), "hone_fixed = [\n    (\"layer.shifts\", 0,4,1,2),\n]\n"));
 }
 
+// A cache among the arguments, of which it returns another, and a state that the module holds.
+ExportMaterial InPlaceMaterial() {
+  ExportMaterial material = Material();
+  material.problem.tensors.push_back({"state", {64}});
+  material.problem.tensors.push_back({"x_after", {128, 64}});
+  material.problem.tensors.push_back({"state_after", {64}});
+  for (const std::size_t i : {4u, 5u}) material.problem.tensors[i].role = Role::kOutput;
+  material.problem.tensors[4].updates = "x";
+  material.problem.tensors[5].updates = "state";
+  material.problem.provenance["parameter state"] = "scale.state";
+  material.problem.provenance["written state_after"] = "self.scale.state";
+  return material;
+}
+
+TEST(ModelNewTest, WhatIsWrittenInPlaceIsTheModulesOrTheArgument) {
+  const ExportMaterial material = InPlaceMaterial();
+  const auto text = ModelNewText(material);
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_TRUE(Holds(*text,
+                    "hone_held = [None, \"scale.state\"]\nhone_updates = [None, 0, 1]\n"
+                    "hone_returned = [True, True, False]\n"))
+      << *text;
+  EXPECT_TRUE(Holds(*ModelNewText(Material()), "hone_held = [None]\nhone_updates = [None]\nhone_returned = [True]\n"));
+  ExportMaterial alone = material;
+  alone.model.clear();
+  const auto by_name = ModelNewText(alone);
+  ASSERT_TRUE(by_name);
+  EXPECT_TRUE(Holds(*by_name, "def __init__(self, scale_weight, state):")) << *by_name;
+  EXPECT_TRUE(Holds(*by_name, "hone_held = [None, \"state\"]\n"));
+}
+
 TEST(ModelNewTest, KernelBenchsCheckerFindsNothingForbidden) {
-  const auto made = ModelNewText(Material());
+  const auto made = ModelNewText(InPlaceMaterial());
   ASSERT_TRUE(made);
   const std::string text = WithoutComments(*made);
   EXPECT_FALSE(std::regex_search(text, std::regex("\\bpass\\b")));

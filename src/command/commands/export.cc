@@ -248,17 +248,6 @@ Result<bool> WriteSample(const Problem& problem, int threads, const std::string&
   return true;
 }
 
-// What stands in for a module has to write where the module does.
-Result<void> MayBeExported(const ExportForm& form, const Problem& problem) {
-  for (const Tensor* output : problem.Outputs()) {
-    if (output->updates.empty() || form.name == "module") continue;
-    return Fail(ErrorKind::kUsage,
-                fmt::format("{} is written into {}, which the form {} does not do: use --form module", output->name,
-                            output->updates, form.name));
-  }
-  return {};
-}
-
 // A candidate that belongs to no run.
 Result<Answer> ExportProgram(VerbCall& call, const ExportForm& form, const std::string& folder) {
   const std::string path = call.Text("program");
@@ -267,7 +256,6 @@ Result<Answer> ExportProgram(VerbCall& call, const ExportForm& form, const std::
   if (call.Has("run") || call.Has("attempt")) return Fail(ErrorKind::kUsage, "name a run or a program, not both");
   ExportMaterial material;
   material.problem = HONE_TRY(LoadProblem(call.Text("problem")));
-  HONE_TRY(MayBeExported(form, material.problem));
   HONE_TRY(FindModel(call.Text("model"), material));
   Candidate candidate = HONE_TRY(LoadCandidate(path));
   if (candidate.kind == CandidateKind::kModule || candidate.kind == CandidateKind::kCudaModule)
@@ -305,7 +293,6 @@ Result<Answer> RunExport(VerbCall& call) {
   HONE_TRY(SpeakFor(store, material));
   const std::string problem_json = HONE_TRY(store.Blob(material.run.problem_blob));
   material.problem = HONE_TRY(ParseProblem(problem_json, fmt::format("the problem of run {}", material.run.id)));
-  HONE_TRY(MayBeExported(*form, material.problem));
   HONE_TRY(FindModel(call.Text("model"), material));
   HONE_TRY(FindValues(call.Text("values"), material));
 

@@ -13,7 +13,8 @@
 #include "report/model_new.h"
 
 namespace hone {
-extern const std::string_view kPythonModule, kPythonKernel, kPythonVerify, kPythonCpuCalls, kPythonCudaCalls;
+extern const std::string_view kPythonModule, kPythonKernel, kPythonVerify, kPythonInPlace, kPythonCpuCalls,
+    kPythonCudaCalls;
 extern const std::string_view kLaunches, kLibraryLaunches, kLibraryCalls;
 }  // namespace hone
 
@@ -35,11 +36,24 @@ std::string Usage(const ExportMaterial& material) {
   }
   std::string arguments;
   for (const Tensor& tensor : material.problem.tensors) {
-    if (tensor.role == Role::kParameter)
+    const bool held = material.problem.provenance.contains("parameter " + tensor.name);
+    if (tensor.role == Role::kParameter || (tensor.role == Role::kInput && held))
       arguments += fmt::format("{}{}=...", arguments.empty() ? "" : ", ", tensor.name);
   }
   return fmt::format("```python\nfrom hone_kernel import ModelNew\nmodel = ModelNew({}){}\ny = model(...)\n```\n{}\n",
                      arguments, device, material.why_no_model);
+}
+
+std::string Writes(const Problem& problem) {
+  std::string names;
+  for (const Tensor* output : problem.Outputs()) {
+    if (!output->updates.empty()) names += (names.empty() ? "`" : ", `") + output->updates + "`";
+  }
+  if (names.empty()) return "";
+  return fmt::format(
+      "\nIt writes into {} in place, as Model does: dense rows, aligned as a new tensor is, and memory that nothing "
+      "else of the\ncall lies in. What is not so is refused, since a copy would keep what is written.\n\n",
+      names);
 }
 
 std::string LeftOut(const Problem& problem) {
@@ -63,6 +77,7 @@ std::vector<ExportedFile> CompiledFiles(const ExportMaterial& material) {
     files.push_back({CubinFile(i), material.compiled->cubins[i], {}});
   files.push_back({"hone_kernel.py", std::string(kPythonKernel), {}});
   files.push_back({"hone_calls.py", std::string(kPythonCudaCalls), {}});
+  files.push_back({"hone_in_place.py", std::string(kPythonInPlace), {}});
   files.push_back({"hone_module.py", std::string(kPythonModule), {}});
   return files;
 }
@@ -98,7 +113,8 @@ Result<std::vector<ExportedFile>> WriteCuda(const ExportMaterial& material) {
   }
   files.push_back({"export.json", ExportFacts(material), {}});
   std::string readme = fmt::format("# {}: a kernel for a CUDA device\n\n", material.problem.name);
-  readme += "## How fast\n" + SpeedSection(material) + "\n## How to use it\n" + usage + LeftOut(material.problem);
+  readme += "## How fast\n" + SpeedSection(material) + "\n## How to use it\n" + usage + Writes(material.problem) +
+            LeftOut(material.problem);
   readme += "\n`plan.json` is the same for other programs: sources, and what to launch with them.\n";
   readme += "\n## Files\n" + FileTable(files);
   files.push_back({"README.md", std::move(readme), {}});
@@ -111,6 +127,7 @@ Result<std::vector<ExportedFile>> Write(const ExportMaterial& material) {
   if (!material.model.empty()) files.push_back({"model.py", material.model, {}});
   files.push_back({"hone_kernel.py", std::string(kPythonKernel), {}});
   files.push_back({"hone_calls.py", std::string(kPythonCpuCalls), {}});
+  files.push_back({"hone_in_place.py", std::string(kPythonInPlace), {}});
   files.push_back({"hone_module.py", std::string(kPythonModule), {}});
   files.push_back({"verify.py", std::string(kPythonVerify), {}});
   if (!material.sample_path.empty()) files.push_back({"sample.safetensors", {}, material.sample_path});
@@ -118,7 +135,7 @@ Result<std::vector<ExportedFile>> Write(const ExportMaterial& material) {
 
   std::string readme = fmt::format("# {}: a kernel\n\n", material.problem.name);
   readme += "## How fast\n" + SpeedSection(material);
-  readme += "\n## How to use it\n" + Usage(material) + LeftOut(material.problem);
+  readme += "\n## How to use it\n" + Usage(material) + Writes(material.problem) + LeftOut(material.problem);
   readme +=
       "It needs a C++ compiler, since `kernel.cc` is built for this machine on first use (into `build/`), and PyTorch "
       "1.13 or newer.\n"

@@ -47,6 +47,13 @@ Result<std::vector<ExportedFile>> Write(const ExportMaterial& material) {
     return Fail(ErrorKind::kUsage,
                 "the problem has parameters, and a Solution takes the definition's inputs alone; use --form bundle");
   }
+  for (const Tensor* output : material.problem.Outputs()) {
+    if (output->updates.empty()) continue;
+    return Fail(ErrorKind::kUsage,
+                fmt::format("{} is written into {}, and a Solution leaves what it is given as it was: "
+                            "use --form bundle",
+                            output->name, output->updates));
+  }
   const auto parsed = ParsePlan(material.plan);
   const Plan* plan = std::get_if<Plan>(&parsed);
   const std::string source = HONE_TRY(ModelNewText(material)) + std::string(kRun);

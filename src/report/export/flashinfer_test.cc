@@ -99,6 +99,9 @@ TEST(FlashInferTest, WhatIsOfNoDefinitionIsRefusedWithTheMend) {
   material.plan.clear();
   EXPECT_NE(Export(material).error().message.find("--target cuda"), std::string::npos);
   material = Material();
+  material.problem.tensors[1].updates = "x";
+  EXPECT_NE(Export(material).error().message.find("y is written into x"), std::string::npos);
+  material = Material();
   material.problem.tensors.push_back({"weight", {64}});
   material.problem.tensors.back().role = Role::kParameter;
   EXPECT_NE(Export(material).error().message.find("--form bundle"), std::string::npos);

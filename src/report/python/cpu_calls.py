@@ -17,8 +17,8 @@ class Calls:
 
     DEVICE, PLACE = "cpu", "the CPU"
 
-    def __init__(self, module, dtypes, check):
-        self.module, self.dtypes, self.check = module, dtypes, check
+    def __init__(self, module, dtypes, check, in_place):
+        self.module, self.dtypes, self.check, self.in_place = module, dtypes, check, in_place
         self.states = OrderedDict()  # what the parameters were -> State
         self.lock = threading.Lock()  # a state must not be released by one thread while another uses it
 
@@ -53,17 +53,21 @@ class Calls:
 
     def empty_outputs(self, like=None):
         device = like.device if like is not None else "cpu"
-        return [torch.empty(spec["shape"], dtype=self.dtypes[spec["dtype"]], device=device) for spec in self.module.OUTPUTS]
+        return [torch.empty(spec["shape"], dtype=self.dtypes[spec["dtype"]], device=device) for spec in self.in_place.fresh]
 
     def compute(self, inputs, parameters):
-        """A tensor, or a list of them if the problem has several outputs."""
+        """A tensor, or a list of them if there are not one; of outputs that update inputs, none."""
         self.check(inputs, self.module.INPUTS, "input")
         self.check(parameters, self.module.PARAMETERS, "parameter")
-        inputs = [self.ready(tensor) for tensor in inputs]
+        in_place = self.in_place
+        if in_place.places:
+            in_place.check(inputs, parameters, self.module.ALIGNMENT)
+        given, inputs = inputs, [self.ready(tensor) for tensor in inputs]
         outputs = self.empty_outputs()
         threads = torch.get_num_threads()
         kernel = self.module.kernel()
         with self.lock:
             state = self.state_of(kernel, parameters, threads)
-            kernel.run(state, [t.data_ptr() for t in inputs], [t.data_ptr() for t in outputs], threads)
+            kernel.run(state, [t.data_ptr() for t in inputs], in_place.addresses(inputs, outputs), threads)
+        in_place.count(given)
         return outputs[0] if len(outputs) == 1 else outputs

@@ -33,13 +33,13 @@ class Calls:
 
     DEVICE, PLACE = "cuda", "a CUDA device"
 
-    def __init__(self, module, dtypes, check):
-        self.module, self.dtypes, self.check = module, dtypes, check
+    def __init__(self, module, dtypes, check, in_place):
+        self.module, self.dtypes, self.check, self.in_place = module, dtypes, check, in_place
         self.facts = module.EXPORT["cuda"]
         self.scratch_bytes = self.facts["scratch_bytes"]
         self.inputs, self.outputs = ([(self.dtypes[spec["dtype"]], tuple(spec["shape"])) for spec in specs]
-                                     for specs in (module.INPUTS, module.OUTPUTS))
-        self.addresses = ctypes.c_uint64 * (len(self.inputs) + len(self.outputs) + 1)
+                                     for specs in (module.INPUTS, in_place.fresh))
+        self.addresses = ctypes.c_uint64 * (len(module.INPUTS) + len(module.OUTPUTS) + 1)
         self.states = OrderedDict()  # device and parameters' ids -> State
         self.captured = []  # states that a graph may still read
         self.lock = threading.Lock()  # who uses a state's own memory next is decided by one thread at a time
@@ -127,12 +127,13 @@ class Calls:
         return [torch.empty(shape, dtype=dtype, device=device) for dtype, shape in self.outputs]
 
     def compute(self, inputs, parameters):
-        """A tensor, or a list of them if the problem has several outputs."""
+        """A tensor, or a list of them if there are not one; of outputs that update inputs, none."""
         if len(inputs) != len(self.inputs):
             self.check(inputs, self.module.INPUTS, "input")
         device = inputs[0].device if inputs else parameters[0].device if parameters else self.current_device()
         if device.type != self.DEVICE:
             self.check(inputs, self.module.INPUTS, "input")
+        in_place = self.in_place
         at, copies = [], []
         for tensor, (dtype, shape) in zip(inputs, self.inputs):
             if tensor.dtype is not dtype or tensor.shape != shape or tensor.device != device or tensor.layout is not torch.strided:
@@ -142,9 +143,10 @@ class Calls:
                 copies.append(self.ready(tensor.detach()))
                 place = copies[-1].data_ptr()
             at.append(place)
+        if in_place.places:
+            in_place.check(inputs, parameters, ALIGNMENT)
         outputs = [torch.empty(shape, dtype=dtype, device=device) for dtype, shape in self.outputs]
-        for tensor in outputs:
-            at.append(tensor.data_ptr())
+        at += in_place.addresses(inputs, outputs)
         if self.scratch_bytes:
             scratch = torch.empty(self.scratch_bytes, dtype=torch.uint8, device=device)
             at.append(scratch.data_ptr())
@@ -152,4 +154,5 @@ class Calls:
         with self.lock:
             state = self.state_of(parameters, device, stream)
             self.launch(self.addresses(*at), state.kept, device, 0, stream)
+        in_place.count(inputs)
         return outputs[0] if len(outputs) == 1 else outputs

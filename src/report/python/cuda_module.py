@@ -15,6 +15,28 @@ def hone_ready(name, tensor, dtype, shape, device):
     return tensor if tensor.data_ptr() % 512 == 0 else tensor.clone()
 
 
+def hone_in_place(name, tensor, dtype, shape, device):
+    """Itself: what is written into a copy nobody would see."""
+    if not tensor.is_contiguous() or tensor.data_ptr() % 512:
+        raise RuntimeError("%s is written in place, and does not lie in dense rows from a multiple of 512 bytes on: keep it as "
+                           ".clone(memory_format=torch.contiguous_format) makes it" % name)
+    return hone_ready(name, tensor, dtype, shape, device)
+
+
+def hone_check_apart(inputs, parameters):
+    """What is written is nothing else of the call. All are dense by now."""
+    every = inputs + parameters
+    for place in hone_updates:
+        if place is None:
+            continue
+        begin = inputs[place].data_ptr()
+        end = begin + inputs[place].numel() * inputs[place].element_size()
+        for other in every[:place] + every[place + 1 :]:
+            first = other.data_ptr()
+            if first < end and begin < first + other.numel() * other.element_size():
+                raise RuntimeError("%s is written in place and shares memory with another tensor of the call" % hone_inputs[place][0])
+
+
 def hone_parameter(model, name, key, fill, dtype, shape, device):
     if key is None:  # part of the problem, and not of the module
         return torch.full(shape, fill, dtype=dtype, device=device)
@@ -81,9 +103,16 @@ def hone_on(model, inputs, device):
     # As PyTorch's own generated code asks for the stream: an object of its class takes longer than the launch.
     stream = torch._C._cuda_getCurrentRawStream(device.index)
     _, parameters, buffers, _ = hone_state(model, device, stream)
-    outputs = [torch.empty(shape, dtype=dtype, device=device) for _, dtype, shape in hone_outputs]
+    if any(place is not None for place in hone_updates):
+        hone_check_apart(inputs, parameters)
+    outputs = [torch.empty(shape, dtype=dtype, device=device) if place is None else inputs[place]
+               for (_, dtype, shape), place in zip(hone_outputs, hone_updates)]
     hone_extension.hone_launch([tensor.data_ptr() for tensor in inputs + parameters + outputs + buffers], False, stream)
-    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+    for place in hone_updates:
+        if place is not None and not inputs[place].is_inference():
+            torch.autograd.graph.increment_version(inputs[place])
+    results = tuple(tensor for tensor, returned in zip(outputs, hone_returned) if returned)
+    return results if len(results) > 1 else results[0] if results else None
 
 
 def hone_run(model, arguments, names):
@@ -96,13 +125,18 @@ def hone_run(model, arguments, names):
                                (hone_constant_arguments or "that are tensors", numbers or "none"))
     if hone_fixed:
         hone_check_fixed(model)
-    if len(tensors) != len(hone_inputs):
-        raise RuntimeError("the kernel takes %d tensors, got %d" % (len(hone_inputs), len(tensors)))
+    if len(tensors) != hone_held.count(None):
+        raise RuntimeError("the kernel takes %d tensors, got %d" % (hone_held.count(None), len(tensors)))
+    if any(key is not None for key in hone_held):
+        given = iter(tensors)
+        tensors = [next(given) if key is None else hone_parameter(model, name, key, None, dtype, shape, None)
+                   for key, (name, dtype, shape) in zip(hone_held, hone_inputs)]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         raise RuntimeError("the kernel computes forward only: use it under torch.no_grad()")
     current = torch.cuda.current_device()
     device = tensors[0].device if tensors else torch.device("cuda", current)
-    inputs = [hone_ready(name, tensor, dtype, shape, device) for tensor, (name, dtype, shape) in zip(tensors, hone_inputs)]
+    inputs = [(hone_in_place if place in hone_updates else hone_ready)(name, tensor, dtype, shape, device)
+              for place, (tensor, (name, dtype, shape)) in enumerate(zip(tensors, hone_inputs))]
     if device.index == current:
         return hone_on(model, inputs, device)
     with torch.cuda.device(device):

@@ -7,6 +7,7 @@
 Needs the standard library, PyTorch (1.13 or newer; of a kernel for CUDA 2.4) and a C++ compiler. It computes the shapes, types and
 constant arguments of problem.json, forward only, and refuses everything else with a KernelError of one line: nothing falls back to
 PyTorch. hone_calls.py says on which device; inputs that do not lie as the kernel reads them are copied first.
+Inputs that Model writes into, or buffers, are written where they are (hone_in_place.py).
 """
 import hashlib
 import importlib.util
@@ -45,6 +46,8 @@ WRITES = PROVENANCE.get("note writes", "")  # what Model's forward writes beside
 DTYPES = {name: getattr(torch, row["torch"], None) for name, row in hone_module.TYPES.items()}  # an older torch lacks some
 Calls = load("hone_calls").Calls
 DEVICE = Calls.DEVICE
+IN_PLACE = load("hone_in_place").InPlace(hone_module)  # which inputs it writes into
+FRESH = IN_PLACE.fresh  # outputs of memory of their own
 
 
 def check(given, specs, what, device=None):
@@ -68,13 +71,26 @@ def check(given, specs, what, device=None):
                               (spec["name"], list(tensor.shape), spec["shape"]))
 
 
-CALLS = Calls(hone_module, DTYPES, check)
+CALLS = Calls(hone_module, DTYPES, check, IN_PLACE)
 compute, release, empty_outputs = CALLS.compute, CALLS.release, CALLS.empty_outputs
 
 
 def fake(inputs, parameters):
     outputs = empty_outputs((list(inputs) + list(parameters) + [None])[0])
     return outputs[0] if len(outputs) == 1 else outputs
+
+
+def in_rows(made):
+    """As an operator gives it that writes in place: each result is one of the schema's."""
+    return made if len(FRESH) == 1 else tuple(made) if made else None
+
+
+def compute_in_place(inputs, parameters, written):
+    return in_rows(compute(IN_PLACE.whole(inputs, written), parameters))
+
+
+def fake_in_place(inputs, parameters, written):
+    return in_rows(fake(IN_PLACE.whole(inputs, written), parameters))
 
 
 def refuse_backward(*gradients):
@@ -88,17 +104,24 @@ def gradients_alike(gradients):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The operator: torch.ops.hone_ID.NAME(inputs, parameters).
+# The operator: torch.ops.hone_ID.NAME(inputs, parameters), or (inputs, parameters, written) where it writes into inputs.
 
 NAMESPACE = "hone_" + hone_module.EXPORT["id"]
 NAME = re.sub(r"\W", "_", "k_" + PROBLEM["name"] if not PROBLEM["name"][:1].isalpha() else PROBLEM["name"], flags=re.ASCII)
-SCHEMA = "(Tensor[] inputs, Tensor[] parameters) -> " + ("Tensor" if len(OUTPUTS) == 1 else "Tensor[]")
+if IN_PLACE.places:  # torch.compile wants each result of such an operator by itself
+    BODY, FAKE = compute_in_place, fake_in_place
+    SCHEMA = "(Tensor[] inputs, Tensor[] parameters, Tensor(a!)[] written) -> %s" % (
+        "Tensor" if len(FRESH) == 1 else "(%s)" % ", ".join(["Tensor"] * len(FRESH)))
+else:
+    BODY, FAKE = compute, fake
+    SCHEMA = "(Tensor[] inputs, Tensor[] parameters) -> " + ("Tensor" if len(OUTPUTS) == 1 else "Tensor[]")
 NEW = hasattr(torch.library, "custom_op")  # torch 2.4
 
 if not hasattr(getattr(torch.ops, NAMESPACE), NAME):  # else another copy of this very export was loaded before
     if NEW:
-        _definition = torch.library.custom_op("%s::%s" % (NAMESPACE, NAME), compute, mutates_args=(), schema=SCHEMA)
-        _definition.register_fake(fake)
+        _definition = torch.library.custom_op("%s::%s" % (NAMESPACE, NAME), BODY, mutates_args=("written",) if IN_PLACE.places else (),
+                                              schema=SCHEMA)
+        _definition.register_fake(FAKE)
         # Backward is an operator of its own, which is traced like any other and refuses when it is run.
         _backward = torch.library.custom_op("%s::%s_backward" % (NAMESPACE, NAME), refuse_backward, mutates_args=(),
                                             schema="(Tensor[] gradients) -> Tensor[]")
@@ -109,23 +132,33 @@ if not hasattr(getattr(torch.ops, NAMESPACE), NAME):  # else another copy of thi
             made = [one if one.is_floating_point() else None for one in _backward(flat)]
             return made[: len(INPUTS)], made[len(INPUTS) :]
 
-        _definition.register_autograd(backward)
+        if not IN_PLACE.places:  # what writes in place cannot have a backward
+            _definition.register_autograd(backward)
     else:
         _library = torch.library.Library(NAMESPACE, "DEF")
         _library.define(NAME + SCHEMA)
-        _library.impl(NAME, compute, "CompositeExplicitAutograd")
-        _library.impl(NAME, fake, "Meta")
-        _library.impl(NAME, fake, "AutogradMeta")  # the other devices' autograd passes through by itself
+        _library.impl(NAME, BODY, "CompositeExplicitAutograd")
+        _library.impl(NAME, FAKE, "Meta")
+        _library.impl(NAME, FAKE, "AutogradMeta")  # the other devices' autograd passes through by itself
 op = getattr(getattr(torch.ops, NAMESPACE), NAME).default
 
 
+def operate(inputs, parameters):
+    """By the operator, as compute does."""
+    if not IN_PLACE.places:
+        return op(inputs, parameters)
+    read, written = IN_PLACE.parted(inputs)
+    made = op(read, parameters, written)
+    return () if made is None else made
+
+
 class Forward(torch.autograd.Function):
-    """Tells autograd of the operator where the older interface cannot: results ask for gradients, and backward refuses."""
+    """Tells autograd of the operator where that has no backward: results ask for gradients, and backward refuses."""
 
     @staticmethod
     def forward(context, input_count, *tensors):
-        made = op(list(tensors[:input_count]), list(tensors[input_count:]))
-        return made if len(OUTPUTS) == 1 else tuple(made)
+        made = operate(list(tensors[:input_count]), list(tensors[input_count:]))
+        return made if len(FRESH) == 1 else tuple(made)
 
     backward = staticmethod(refuse_backward)
 
@@ -147,15 +180,18 @@ def goes_without(tensors):
 
 
 def run(inputs, parameters):
-    """One tensor, or a tuple of them if the problem has several outputs."""
+    """What forward returns: one tensor, a tuple of them if there are several, None if there is none."""
     inputs, parameters = list(inputs), list(parameters)
     if goes_without(inputs + parameters):
         made = compute(inputs, parameters)
-    elif not NEW and torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs + parameters):
+    elif (not NEW or (IN_PLACE.places and not traced())) and torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs + parameters):
         check(inputs, INPUTS, "input")  # before the dispatcher, whose own words for another device fill a page
-        made = Forward.apply(len(inputs), *inputs, *parameters)
+        IN_PLACE.check(inputs, parameters, 1)
+        made = Forward.apply(len(inputs), *inputs, *parameters) if FRESH else operate(inputs, parameters)
     else:
-        made = op(inputs, parameters)
+        made = operate(inputs, parameters)
+    if IN_PLACE.places:
+        return IN_PLACE.results(inputs, [made] if len(FRESH) == 1 else made)
     return made if len(OUTPUTS) == 1 else tuple(made)
 
 
@@ -184,10 +220,15 @@ def constant(spec, device="cpu"):
     return made.to(device)
 
 
-def find(model, dotted):
-    for name in dotted.split("."):
+def find_part(model, dotted):
+    for name in filter(None, dotted.split(".")):
         model = getattr(model, name)
-    return reals(model) if model.is_complex() else model
+    return model
+
+
+def find(model, dotted):
+    found = find_part(model, dotted)
+    return reals(found) if found.is_complex() else found
 
 
 def reals(found):
@@ -236,33 +277,40 @@ if os.path.exists(os.path.join(HERE, "model.py")):
                 arguments = inspect.signature(model.Model.forward).bind(self, *arguments, **named).args[1:]
             flat = tree_flatten(arguments)[0]
             tensors = [x for x in flat if isinstance(x, torch.Tensor)]
-            if len(tensors) != len(INPUTS):
-                check(tensors, INPUTS, "input")  # which says so
+            if len(tensors) != len(IN_PLACE.arguments):
+                check(tensors, IN_PLACE.arguments, "input")  # which says so
             if NUMBERS or len(tensors) != len(flat):
                 code = model.Model.forward.__code__
                 check_numbers(flat, code.co_varnames[1 : code.co_argcount])
-            where = tensors[0].device if tensors else torch.device(DEVICE)
+            given = iter(tensors)
+            inputs = [next(given) if key is None else find(self, key) for key in IN_PLACE.held]
+            where = inputs[0].device if inputs else torch.device(DEVICE)
             if where not in CONSTANTS:
                 CONSTANTS[where] = [constant(spec, where) if key is None else None for key, spec in zip(KEYS, PARAMETERS)]
             parameters = [found if key is None else find(self, key) for key, found in zip(KEYS, CONSTANTS[where])]
-            return run(tensors, parameters)
+            return run(inputs, parameters)
 
 else:
 
     class ModelNew(torch.nn.Module):
-        """The problem as a module; its parameters are given by name: ModelNew(weight=...)."""
+        """The problem as a module; its parameters, and what it holds and writes into, are given by name: ModelNew(weight=...)."""
 
         def __init__(self, **parameters):
             super().__init__()
-            wanted = [spec["name"] for spec in PARAMETERS]
+            held = [spec["name"] for spec, key in zip(INPUTS, IN_PLACE.held) if key is not None]
+            wanted = [spec["name"] for spec in PARAMETERS] + held
             if sorted(parameters) != sorted(wanted):
                 raise KernelError("ModelNew takes the parameters %s, got %s" % (", ".join(wanted) or "(none)",
                                                                                ", ".join(parameters) or "none"))
-            for spec in PARAMETERS:
-                self.register_buffer(spec["name"], torch.as_tensor(parameters[spec["name"]]))
+            for name in wanted:
+                self.register_buffer(name, torch.as_tensor(parameters[name]))
 
-        def forward(self, *inputs):
-            return run(list(inputs), [getattr(self, spec["name"]) for spec in PARAMETERS])
+        def forward(self, *tensors):
+            if len(tensors) != len(IN_PLACE.arguments):
+                check(tensors, IN_PLACE.arguments, "input")
+            given = iter(tensors)
+            inputs = [next(given) if key is None else getattr(self, spec["name"]) for spec, key in zip(INPUTS, IN_PLACE.held)]
+            return run(inputs, [getattr(self, spec["name"]) for spec in PARAMETERS])
 
 if WRITES:
     ModelNew.__doc__ += "\n\n        %s." % WRITES

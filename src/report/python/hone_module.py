@@ -39,6 +39,8 @@ def tensors(role):
 
 
 INPUTS, PARAMETERS, OUTPUTS = tensors("input"), tensors("parameter"), tensors("output")
+# Of each output, the number of the input that it is written into, whose address is its own; or None.
+UPDATES = [next((place for place, given in enumerate(INPUTS) if given["name"] == made.get("updates")), None) for made in OUTPUTS]
 TYPES = EXPORT["types"]  # of elements: their size, layout and names
 
 
@@ -162,7 +164,8 @@ class Kernel:
         return State(self, parameters, threads, keep)
 
     def run(self, state, inputs, outputs, threads):
-        """Addresses of dense row-major data, aligned to 64 bytes, in the order of problem.json."""
+        """Addresses of dense row-major data, aligned to 64 bytes, in the order of problem.json. An output that updates an input has
+        that one's."""
         with self.lock:
             if state.handle is None:
                 raise KernelError("the kernel's state was released")

@@ -3,7 +3,8 @@
     python verify.py [--seconds S] [--threads N]
 
 With model.py it needs PyTorch: ModelNew is held against Model in float64, element by element, on fresh parameters and inputs of
-several seeds and scales, before and after the timing. Without model.py it needs nothing but Python: the kernel is held against the
+several seeds and scales, before and after the timing; both find the same in what they write into, and what they leave there is compared
+like results. Without model.py it needs nothing but Python: the kernel is held against the
 sample of inputs and double-precision results in sample.safetensors.
 Exit status: 0 right, 1 wrong, 2 it could not be checked.
 """
@@ -64,13 +65,14 @@ def verify_model(options):
         import torch
     except ImportError as error:
         return could_not("model.py needs PyTorch (pip install torch, or apt install python3-torch): %s" % error)
-    from torch.utils._pytree import tree_flatten
+    from torch.utils._pytree import tree_flatten, tree_map
 
     if options.threads:
         torch.set_num_threads(options.threads)
     import hone_kernel
 
     Model, ModelNew, source = hone_kernel.model.Model, hone_kernel.ModelNew, hone_kernel.model
+    in_place = hone_kernel.IN_PLACE
     unit = contract_unit()
     print("%s, torch %s, %d threads" % (hone_module.PROBLEM["name"], torch.__version__, torch.get_num_threads()))
     print("tolerance of an element: %d x (2^%g |reference| + the effect of rounding inputs and parameters + PyTorch's own error)" %
@@ -88,6 +90,29 @@ def verify_model(options):
     def tensors(result):
         return [x for x in tree_flatten(result)[0] if isinstance(x, torch.Tensor)]
 
+    def copies(inputs):
+        return tree_map(lambda x: x.clone() if isinstance(x, torch.Tensor) else x, inputs)
+
+    def written(model, inputs):
+        """The tensors that a call writes into, by the numbers of the kernel's inputs."""
+        given = iter(tensors(inputs))
+        every = [next(given) if key is None else hone_kernel.find(model, key) for key in in_place.held]
+        return {place: every[place] for place in in_place.places}
+
+    def everything(model, inputs, result):
+        """Results and what is left where it was written, in the order of the problem's outputs; stays when that is written again."""
+        returned, left = iter(tensors(result)), written(model, inputs)
+        every = [next(returned, None) if by_forward else left[place] for by_forward, place in zip(in_place.returned, in_place.updates)]
+        return [x.detach().clone() for x in [*every, *returned] if x is not None]
+
+    def fill(model, seed, scale):
+        """What it holds and writes into, with numbers of any sign, as later calls find them. Whole ones count on."""
+        torch.manual_seed(2000 + seed)
+        for place, key in enumerate(in_place.held):
+            tensor = hone_kernel.find(model, key) if key is not None and place in in_place.places else None
+            if tensor is not None and tensor.is_floating_point():
+                tensor.copy_(torch.randn(tensor.shape) * scale)
+
     def rounded(tensor):
         """A neighbour of each element, up or down by chance."""
         return tensor * (1 + unit * (torch.randint(0, 2, tensor.shape).to(tensor.dtype) * 2 - 1))
@@ -101,19 +126,27 @@ def verify_model(options):
             for tensor in list(model.parameters()) + list(model.buffers()):
                 if tensor.is_floating_point():
                     tensor.data = rounded(tensor.data)
-        inputs = [change(x.to(dtype)) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
+        for key in [key for key in in_place.held if key is not None]:
+            above, _, name = key.rpartition(".")
+            owner = hone_kernel.find_part(model, above)
+            if isinstance(vars(owner).get(name), torch.Tensor) and vars(owner)[name].is_floating_point():  # no buffer
+                setattr(owner, name, change(vars(owner)[name].to(dtype)))
+        inputs = [change(x.to(dtype)) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in copies(inputs)]
         usual = torch.get_default_dtype()
         torch.set_default_dtype(dtype)
         try:
-            return [x.detach() for x in tensors(model(*inputs))]
+            return everything(model, inputs, model(*inputs))
         finally:
             torch.set_default_dtype(usual)
 
+    def call(model, inputs):
+        return everything(model, inputs, model(*inputs))
+
     def compare(what, model, inputs, got):
-        got = tensors(got)
+        """`got`: of a call on the same inputs, by who held what `model` holds now."""
         exact = reference(model, inputs, torch.float64)
         nearby = [reference(model, inputs, torch.float64, 77 + i) for i in range(ROUNDINGS)]
-        own = [x.detach() for x in tensors(copy.deepcopy(model)(*inputs))]
+        own = call(copy.deepcopy(model), copies(inputs))
         if [tuple(x.shape) for x in got] != [tuple(x.shape) for x in own] or [x.dtype for x in got] != [x.dtype for x in own]:
             raise Wrong("%s: ModelNew gives %s, Model %s" % (what, [(tuple(x.shape), x.dtype) for x in got],
                                                             [(tuple(x.shape), x.dtype) for x in own]))
@@ -164,26 +197,43 @@ def verify_model(options):
             if not torch.equal(value, ours[key]) and not bool(value.isnan().any()):
                 raise Wrong("ModelNew draws other values for %s than Model" % key)
 
+    arguments_written = {in_place.arguments.index(hone_module.INPUTS[place]) for place in in_place.places if in_place.held[place] is None}
     with torch.no_grad():
         for what, seed, scale in DRAWS:
             old, new = make(Model, seed), make(ModelNew, seed)
             same_parameters(old, new)
             inputs = draw(seed, scale)
-            before = [x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]
-            got = new(*inputs)
-            for x, y in zip(inputs, before):
-                if isinstance(x, torch.Tensor) and not torch.equal(x, y) and not bool(y.isnan().any()):
+            for one in (old, new):
+                fill(one, seed, scale)
+            given = copies(inputs)
+            got = call(new, given)
+            for place, (x, y) in enumerate(zip(tensors(given), tensors(inputs))):
+                if place not in arguments_written and not torch.equal(x, y) and not bool(y.isnan().any()):
                     raise Wrong("%s: an input was modified" % what)
             compare(what, old, inputs, got)
         # The same ModelNew with other parameters has to see them.
         old = make(Model, 11)
+        fill(old, 11, 1.0)
         new.load_state_dict(old.state_dict())
-        compare("changed parameters", old, draw(6, 1.0), new(*draw(6, 1.0)))
 
+        def compare_now(what, inputs):
+            for place, tensor in written(new, inputs).items():
+                tensor.copy_(written(old, inputs)[place])
+            compare(what, old, inputs, call(new, copies(inputs)))
+
+        compare_now("changed parameters", draw(6, 1.0))
         inputs = draw(7, 1.0)
-        ours, theirs = measure(options.seconds, lambda: new(*inputs), lambda: old(*inputs))
-        compare("after the timing", old, inputs, new(*inputs))
-        compare("after it, fresh inputs", old, draw(8, 1.0), new(*draw(8, 1.0)))
+        # Each call finds what the first one did: a place that counts on would soon be none of the cache's.
+        kept = [(tensor, tensor.clone()) for one in (new, old) for tensor in written(one, inputs).values()]
+
+        def put_back():
+            for tensor, values in kept:
+                tensor.copy_(values)
+
+        ours, theirs = measure(options.seconds, lambda: new(*inputs), lambda: old(*inputs), before=put_back)
+        put_back()
+        compare_now("after the timing", inputs)
+        compare_now("after it, fresh inputs", draw(8, 1.0))
     print("right")
     if hone_kernel.WRITES:
         print("not checked: %s" % hone_kernel.WRITES)
@@ -200,13 +250,15 @@ def verify_model(options):
     return 0
 
 
-def measure(seconds, *functions):
-    """Seconds of each call, in alternating blocks, so that both see the same machine. The start of a block is not counted: threads
+def measure(seconds, *functions, before=lambda: None):
+    """Seconds of each call, in alternating blocks, so that both see the same machine. `before` each it is not timed. The start of a block is not counted: threads
     of the other function's library may still spin, and caches hold its data."""
     times = [[] for _ in functions]
     once = []
     for function in functions:
+        before()
         function()
+        before()
         begin = time.perf_counter()
         function()
         once.append(time.perf_counter() - begin)
@@ -214,6 +266,7 @@ def measure(seconds, *functions):
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or not all(len(row) >= 5 for row in times):
         for row, function in zip(times, functions):
+            before()
             start = time.perf_counter()
             begin = start
             while begin - start < block:
@@ -222,6 +275,7 @@ def measure(seconds, *functions):
                 if begin - start >= block / 4 or now - begin > block / 4:
                     row.append(now - begin)
                 del result
+                before()
                 begin = time.perf_counter()
     return times
 
@@ -270,18 +324,24 @@ def verify_sample(options):
     print("tolerance of an element: its error budget, stored with the sample")
     inputs = [hone_module.Buffer(spec, read(spec["name"])) for spec in hone_module.INPUTS]
     parameters = [hone_module.Buffer(spec, read(spec["name"])) for spec in hone_module.PARAMETERS]
-    outputs = [hone_module.Buffer(spec) for spec in hone_module.OUTPUTS]
+    written = [(inputs[place], read(hone_module.INPUTS[place]["name"])) for place in hone_module.UPDATES if place is not None]
+    outputs = [hone_module.Buffer(spec) if place is None else inputs[place] for spec, place in zip(hone_module.OUTPUTS, hone_module.UPDATES)]
     state = kernel.prepare([buffer.pointer for buffer in parameters], threads)
 
     def run():
         kernel.run(state, [b.pointer for b in inputs], [b.pointer for b in outputs], threads)
 
+    def put_back():
+        for buffer, data in written:
+            buffer.view[:] = data
+
     def check(what):
         for buffer in outputs:
             buffer.view[:] = b"\xff" * len(buffer.view)
+        put_back()
         run()
         for buffer, spec in zip(inputs + parameters, hone_module.INPUTS + hone_module.PARAMETERS):
-            if bytes(buffer.view) != read(spec["name"]):
+            if buffer not in outputs and bytes(buffer.view) != read(spec["name"]):
                 raise Wrong("%s: %s was modified" % (what, spec["name"]))
         worst = (0.0, "")
         for buffer, spec in zip(outputs, hone_module.OUTPUTS):
@@ -298,7 +358,7 @@ def verify_sample(options):
         print("  %-22s largest error %.3f of its tolerance%s" % (what, worst[0], worst[1]))
 
     check("the sample")
-    (ours,) = measure(options.seconds, run)
+    (ours,) = measure(options.seconds, run, before=put_back)
     check("after the timing")
     print("right")
     print("the kernel takes %s (median of %d calls, %d threads); there is no model.py to compare its speed with" %
