@@ -5,6 +5,7 @@ The plan of tests/data/host_driver is exported, its launches are built and loade
 what is asked of the driver, and when, is as on a device. Exit status 77: skipped, no PyTorch, no NVRTC or no C++ compiler.
 """
 import copy
+import ctypes
 import os
 import pathlib
 import pickle
@@ -14,6 +15,7 @@ import sys
 import threading
 import unittest
 import warnings
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import torch_python  # noqa: E402
@@ -52,6 +54,20 @@ class Scale(nn.Module):
         return part + self.table + 0.5 * part.sum()
 
 
+class Cache(nn.Module):
+    """Puts its input into a cache, at a place that counts on."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(8, 64))
+        self.register_buffer("place", torch.zeros(1, dtype=torch.int64))
+
+    def forward(self, x):
+        self.cache.index_copy_(0, self.place, x)
+        self.place += 1
+        return self.cache.sum(0)
+
+
 def run(*command):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode != 0:
@@ -65,19 +81,25 @@ def made():
     run(os.environ.get("HONE_CXX") or shutil.which("g++") or shutil.which("clang++"), "-std=c++17", "-shared", "-fPIC", DATA / "driver.cc",
         "-Wl,-soname,libcuda.so.1", "-o", FOLDER / "libcuda.so.1")
     ctypes.CDLL(str(FOLDER / "libcuda.so.1"), mode=ctypes.RTLD_GLOBAL)  # which is found by its name from now on
-    module, x = Scale().eval(), torch.randn(128, 64)
-    program = exported(module, (x,))
-    torch.export.save(program, FOLDER / "Scale.pt2")
-    hone.call("import", FOLDER / "Scale.pt2", "-o", FOLDER / "problem.json")
-    files = hone.call("export", "--problem", FOLDER / "problem.json", "--program", DATA / "plan.json", "-o", FOLDER / "bundle")["files"]
+    return with_kernel(Scale().eval(), torch.randn(128, 64), "plan.json")
+
+
+def with_kernel(module, x, plan):
+    name = type(module).__name__
+    program, _ = exported(module, (x,))
+    torch.export.save(program, FOLDER / (name + ".pt2"))
+    problem, bundle = FOLDER / (name + ".json"), FOLDER / name
+    hone.call("import", FOLDER / (name + ".pt2"), "-o", problem)
+    files = hone.call("export", "--problem", problem, "--program", DATA / plan, "-o", bundle)["files"]
     if "hone_kernel.py" not in files:
         return None
-    kernel = Kernel.read(FOLDER / "bundle")
+    kernel = Kernel.read(bundle)
     return hone.Optimized(module, kernel, what_it_was_made_for(module, (x,), program, kernel))
 
 
 torch.manual_seed(3)
 FAST = made()
+IN_PLACE = FAST and with_kernel(Cache().eval(), torch.randn(1, 64), "in_place.json")
 
 
 def on_the_host(fast):
@@ -99,6 +121,13 @@ def fresh():
     TAKEN[0] += 128 * 64
     begin = -POOL.data_ptr() % 512 // 4 + TAKEN[0]
     return POOL[begin : begin + 128 * 64].view(128, 64).normal_()
+
+
+def aligned(tensor):
+    """It, where a device's allocator would put it."""
+    memory = torch.empty(tensor.numel() * tensor.element_size() + 512, dtype=torch.uint8)
+    begin = -memory.data_ptr() % 512
+    return memory[begin : begin + tensor.numel() * tensor.element_size()].view(tensor.dtype).view(tensor.shape).copy_(tensor)
 
 
 def asked():
@@ -239,6 +268,91 @@ class CallsTest(unittest.TestCase):
         self.assertEqual(dict(self.fast.hone.fallbacks), {})
 
 
+@unittest.skipIf(IN_PLACE is None, "no NVRTC")
+class InPlaceTest(unittest.TestCase):
+    def setUp(self):
+        torch.set_grad_enabled(False)
+        self.fast = copy.deepcopy(IN_PLACE)
+        on_the_host(self.fast)
+        self.fast.cache, self.fast.place = aligned(torch.randn(8, 64)), aligned(torch.zeros(1, dtype=torch.int64))
+        self.model = copy.deepcopy(self.fast.hone.original)
+        asked()
+
+    def same(self, fast=None, calls=1):
+        fast, before = self.fast if fast is None else fast, self.fast.hone.calls
+        for _ in range(calls):
+            x = torch.randn(1, 64)
+            torch.testing.assert_close(fast(x), self.model(x))
+            torch.testing.assert_close(dict(self.fast.state_dict()), dict(self.model.state_dict()))
+        self.assertEqual((self.fast.hone.calls - before, dict(self.fast.hone.fallbacks)), (calls, {}))
+
+    def refused(self, word):
+        kept = {key: value.clone() for key, value in self.fast.state_dict().items()}
+        with self.assertRaisesRegex(RuntimeError, word):
+            self.fast.hone.kernel.python.compute([torch.randn(1, 64), self.fast.cache, self.fast.place], [])
+        torch.testing.assert_close(dict(self.fast.state_dict()), kept)
+        self.assertEqual([line for line in asked() if line.startswith("launch")], [])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            x = torch.randn(1, 64)
+            torch.testing.assert_close(self.fast(x), self.model(x))  # by the module, which writes it
+        torch.testing.assert_close(dict(self.fast.state_dict()), dict(self.model.state_dict()))
+
+    def test_it_is_written_where_it_is_and_counted(self):
+        places = self.fast.cache.data_ptr(), self.fast.place.data_ptr()
+        versions = self.fast.cache._version, self.fast.place._version
+        self.same(calls=3)
+        self.assertEqual((self.fast.cache.data_ptr(), self.fast.place.data_ptr()), places)
+        self.assertEqual((self.fast.cache._version, self.fast.place._version), tuple(version + 3 for version in versions))
+
+    def test_what_cannot_be_written_where_it_is_is_refused(self):
+        cache = self.fast.cache
+        self.fast.cache = aligned(torch.randn(64, 8)).t()
+        self.model.cache.copy_(self.fast.cache)
+        self.refused("cache is written in place and has the strides")
+        self.fast.cache = aligned(torch.randn(9 * 64))[1 : 1 + 8 * 64].view(8, 64)
+        self.model.cache.copy_(self.fast.cache)
+        self.refused("cache is written in place and begins at no multiple of 512 bytes")
+        self.fast.cache, self.fast.place = cache, cache.view(torch.int64)[2, :1].zero_()  # a part of the cache
+        with self.assertRaisesRegex(RuntimeError, "cache is written in place and shares memory with place"):
+            self.fast.hone.kernel.python.compute([torch.randn(1, 64), self.fast.cache, self.fast.place], [])
+
+    def test_the_operator_is_traced(self):
+        self.same(torch.compile(self.fast, backend="eager"), calls=2)
+
+    def test_one_file_writes_there_too(self):
+        text = (FOLDER / "Cache" / "model_new.py").read_text().replace(" or not tensor.is_cuda", "")
+
+        class Extension:
+            def hone_launch(self, at, prepare, stream):
+                x, cache, place, sums, *after = at
+                assert after == [cache, place], at
+                floats = lambda address, count: torch.frombuffer((ctypes.c_float * count).from_address(address), dtype=torch.float32)
+                where = ctypes.c_int64.from_address(place)
+                rows = floats(cache, 512).view(8, 64)
+                rows[where.value] = floats(x, 64)
+                floats(sums, 64).copy_(rows.sum(0))
+                where.value += 1
+
+        names = {}
+        with mock.patch("torch.utils.cpp_extension.load_inline", lambda **_: Extension()):
+            exec(text, names)
+        new = names["ModelNew"](self.fast.cache, self.fast.place)
+        with mock.patch("torch.cuda.current_device", lambda: None), mock.patch.object(torch._C, "_cuda_getCurrentRawStream", lambda _: 0, create=True):
+            versions = new.cache._version, new.place._version
+            for _ in range(3):
+                x = aligned(torch.randn(1, 64))
+                torch.testing.assert_close(new(x), self.model(x))
+                torch.testing.assert_close(dict(new.state_dict()), dict(self.model.state_dict()))
+            self.assertEqual((new.cache._version, new.place._version), tuple(version + 3 for version in versions))
+            for cache, word in ((aligned(torch.randn(64, 8)).t(), "cache is written in place"), (new.cache[:4], "was made for"),
+                                (new.cache.double(), "was made for")):
+                with self.assertRaisesRegex(RuntimeError, word):
+                    names["ModelNew"](cache, new.place)(x)
+            with self.assertRaisesRegex(RuntimeError, "cache is written in place and shares memory"):
+                new(new.cache[:1])
+
+
 class ProgramTest(unittest.TestCase):
     def test_what_was_one_tensor_is_one_after_the_move(self):
         class Tied(nn.Module):
@@ -250,7 +364,7 @@ class ProgramTest(unittest.TestCase):
             def forward(self, x):
                 return self.b(self.a(x)) + torch.arange(4, device=x.device)
 
-        program = on_the_cpu(exported(Tied().eval(), (torch.randn(2, 4),)), torch.device("cuda"))
+        program = on_the_cpu(exported(Tied().eval(), (torch.randn(2, 4),))[0], torch.device("cuda"))
         self.assertIs(program.state_dict["a.weight"], program.state_dict["b.weight"])
         self.assertIsNot(program.state_dict["a.bias"], program.state_dict["b.bias"])
         self.assertEqual({str(node.kwargs["device"]) for node in program.graph.nodes if "device" in node.kwargs}, {"cpu"})

@@ -11,12 +11,13 @@ import tempfile
 import warnings
 
 import torch
-from torch.utils._pytree import tree_flatten
+from torch.utils._pytree import tree_flatten, tree_map
 
 from hone.kernel import Kernel
 from hone.optimized import Made, Optimized
 from hone.process import Failure, call
 from hone.run import Run
+from hone.written import STATISTICS, Kept, Written
 
 LARGEST_DIFFERENCE = 0.05  # of the norm, between module and kernel: not about accuracy, which is judged, but about what goes where
 
@@ -37,15 +38,15 @@ def optimize(module, *inputs, target=None, progress=say, **options):
               may be repeated. Threads are PyTorch's if they are not said, and of several CUDA devices it is the module's.
 
     The run is made by the program in a process of its own, and kept in the run store: the same call goes on with it. Failure says in a
-    line what cannot be done: what torch.export cannot express, what changes its state, what hone knows no operator for, or that no
+    line what cannot be done: what torch.export cannot express, what draws random numbers, what hone knows no operator for, or that no
     kernel was accepted. Where one was not shown to be faster, a UserWarning says so.
     """
     if not isinstance(module, torch.nn.Module):
         raise Failure("hone.optimize takes a torch.nn.Module, got a %s" % type(module).__name__)
     name = type(module).__name__
     device = where(module, inputs, target)
-    program = exported(module, inputs)
-    expected = called(module, inputs)
+    program, written = exported(module, inputs)
+    expected = called(module, inputs, written)
     if device.type == "cpu":
         options.setdefault("threads", torch.get_num_threads())
     elif not any(map(shutil.which, [os.environ["HONE_CXX"]] if os.environ.get("HONE_CXX") else ["g++", "clang++"])):
@@ -70,8 +71,10 @@ def optimize(module, *inputs, target=None, progress=say, **options):
         warnings.warn("%s: %s" % (name, "the best kernel was not shown to be faster than what it was timed beside" if report.get("confirmed") else
                                   "there was no time to confirm the best kernel: give it more (time=...)"), stacklevel=2)
     made = what_it_was_made_for(module, inputs, program, kernel)
+    if sum("updates" in tensor for tensor in kernel.problem["tensors"]) != len(written):
+        raise Failure("the kernel of %s does not write all that the module does: please report it" % name, 3)
     result = Optimized(module, kernel, made, Run(report["run"], options.get("store")))
-    compare(expected, result, inputs)
+    compare(expected, result, inputs, written)
     return result
 
 
@@ -131,7 +134,7 @@ def why_none(report, store):
 
 
 def exported(module, inputs):
-    """The module as torch.export's program. Refuses what a kernel would not do: changes of inputs and of the module's own state."""
+    """The module as torch.export's program, and what it writes into."""
     name = type(module).__name__
     if not (hasattr(torch, "export") and hasattr(torch.export, "default_decompositions")):
         raise Failure("hone.optimize needs PyTorch 2.6 or newer, and this is %s" % torch.__version__)
@@ -139,16 +142,14 @@ def exported(module, inputs):
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             program = torch.export.export(module, tuple(inputs), strict=False)
-            functional = program.run_decompositions({}).graph_signature
+            written = Written(program.run_decompositions({}).graph_signature)
     except Exception as error:  # what a module's code can raise is anything
         first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
         raise Failure("torch.export cannot express %s: %s: %s" % (name, type(error).__name__, first[:300])) from error
-    if functional.user_inputs_to_mutate:
-        raise Failure("%s changes its input %s in place, which a kernel does not: clone it first" % (name, next(iter(functional.user_inputs_to_mutate.values()))))
-    if functional.buffers_to_mutate:
-        raise Failure("%s changes its own %s when it is called, which a kernel does not: call .eval() first" %
-                      (name, next(iter(functional.buffers_to_mutate.values()))))
-    return program
+    for key in written.keys:
+        if key.split(".")[-1] in STATISTICS:
+            raise Failure("%s changes its own %s when it is called, which a kernel does not: call .eval() first" % (name, key))
+    return program, written
 
 
 def what_it_was_made_for(module, inputs, program, kernel):
@@ -158,21 +159,26 @@ def what_it_was_made_for(module, inputs, program, kernel):
     keys = [problem["provenance"].get("parameter " + tensor["name"]) for tensor in parameters]
     # What was not drawn was always the same while it was judged: a kernel may have it built in.
     fixed = [key for key, tensor in zip(keys, parameters) if key and tensor["generator"]["kind"] in ("constant", "file")]
+    held = [problem["provenance"].get("parameter " + tensor["name"]) for tensor in problem["tensors"] if tensor["role"] == "input"]
+    if not any("updates" in tensor for tensor in problem["tensors"]):
+        held = None
     outputs = [(spec.arg.value,) if hasattr(spec.arg, "value") else None for spec in program.graph_signature.output_specs
                if spec.kind.name == "USER_OUTPUT"]
     leaves, structure = tree_flatten(tuple(inputs))
-    return Made(module, leaves, structure, outputs, program.call_spec.out_spec, keys, fixed)
+    return Made(module, leaves, structure, outputs, program.call_spec.out_spec, keys, fixed, held)
 
 
-def called(module, inputs):
-    """The results, without their containers, of a call that leaves inputs and random numbers as they were."""
-    copies = [one.detach().clone() if isinstance(one, torch.Tensor) else copy.deepcopy(one) for one in inputs]
+def called(module, inputs, written):
+    """The results, without their containers, and what is left where it was written, of a call that leaves inputs, the module's own and
+    random numbers as they were."""
+    copies = tree_map(lambda one: one.detach().clone() if isinstance(one, torch.Tensor) else copy.deepcopy(one), tuple(inputs))
     devices = sorted({tensor.device.index for tensor in itertools.chain(inputs, module.parameters(), module.buffers())
                       if isinstance(tensor, torch.Tensor) and tensor.is_cuda})
     before = random_states(devices)
-    with torch.no_grad(), torch.random.fork_rng(devices, device_type="cuda"):
+    with torch.no_grad(), torch.random.fork_rng(devices, device_type="cuda"), Kept(module, written.keys):
         results = tree_flatten(module(*copies))[0]
         drawn = not all(map(torch.equal, before, random_states(devices)))
+        results = [one.clone() if isinstance(one, torch.Tensor) else one for one in results] + written.left(module, copies)
     if drawn:
         raise Failure("%s draws random numbers when it is called, which a kernel does not: call .eval() first" % type(module).__name__)
     return results
@@ -182,18 +188,19 @@ def random_states(devices):
     return [torch.get_rng_state()] + [torch.cuda.get_rng_state(device) for device in devices]
 
 
-def compare(expected, result, inputs):
+def compare(expected, result, inputs, written):
     """The kernel's first call beside the module's own: names and places are right, and nothing falls back."""
     name = type(result.hone.original).__name__
-    given = called(result, inputs)
+    given = called(result, inputs, written)
     if result.hone.fallbacks:
         raise Failure("%s falls back on its own example inputs: %s" % (name, next(iter(result.hone.fallbacks))))
     for place, (want, have) in enumerate(zip(expected, given)):
         if not isinstance(want, torch.Tensor):
             continue
-        same = want.shape == have.shape and want.dtype == have.dtype
+        left = place >= len(expected) - len(written)
+        same = want.shape == have.shape and want.dtype == have.dtype and (want.is_floating_point() or not left or torch.equal(want, have))
         if same and want.is_floating_point() and want.isfinite().all():
             same = (have.double() - want.double()).norm() <= LARGEST_DIFFERENCE * want.double().norm() + 1e-6 * want.numel() ** 0.5
         if not same:
-            raise Failure("result %d of %s's kernel is not the module's: please report it" % (place, name), 3)
+            raise Failure("%s of %s's kernel is not the module's: please report it" % ("what is left in place" if left else "result %d" % place, name), 3)
     result.hone.calls = 0

@@ -28,7 +28,7 @@ def place_of(module, dotted):
 class Made:
     """What a kernel was made for. All of it is taken when it is made, from the module and from what torch.export said of it."""
 
-    def __init__(self, module, leaves, structure, outputs, output_structure, keys, fixed):
+    def __init__(self, module, leaves, structure, outputs, output_structure, keys, fixed, held=None):
         self.structure, self.output_structure = structure, output_structure
         self.constants = [None if isinstance(leaf, torch.Tensor) else (leaf,) for leaf in leaves]  # arguments that are no tensors
         self.tensors_alone = all(constant is None for constant in self.constants)
@@ -46,6 +46,8 @@ class Made:
         self.one_result = outputs == [None] and output_structure == tree_flatten(0)[1]
         # Of the kernel's parameters, in the module; None: one that is part of the problem.
         self.places = [None if key is None else place_of(module, key) for key in keys]
+        # Of a kernel that writes in place likewise its inputs; None: an argument of forward.
+        self.held = None if held is None else [None if key is None else place_of(module, key) for key in held]
         self.parts = [(part, part._modules, tuple(part._modules.values()), part.training) for part in module.modules()]
 
     # A pytree's structure does not pickle for good: containers with numbers as their leaves do.
@@ -56,7 +58,7 @@ class Made:
         return state
 
     def __setstate__(self, state):
-        self.__dict__.update(state)
+        self.__dict__.update({"held": None, **state})  # what was saved before there was such a thing has none
         for name in ("structure", "output_structure"):
             self.__dict__[name] = tree_flatten(state[name])[1]
 
@@ -172,15 +174,19 @@ class Optimized(torch.nn.Module):
             made = hone.made
             tensors = list(leaves) if made.tensors_alone else [leaf for leaf, constant in zip(leaves, made.constants) if constant is None]
             device = tensors[0].device if tensors else torch.device(kernel.DEVICE)
+            if made.held is not None:
+                given = iter(tensors)
+                tensors = [next(given) if place is None else place[0].get(place[1]) for place in made.held]
+                device = device if tensors[0] is None else tensors[0].device
             parameters = [hone.constant(number, device) if place is None else place[0].get(place[1])
                           for number, place in enumerate(made.places)]
-            if any([tensor is None for tensor in parameters]):
+            if any([tensor is None for tensor in tensors + parameters]):
                 reason = "a parameter that it had is none any more"
             elif torch.is_grad_enabled() and any(tensor.requires_grad for tensor in itertools.chain(tensors, parameters)):
                 reason = "gradients are wanted, and the kernel computes forward only: call it under torch.no_grad()"
             else:
                 try:  # what traces needs the operator; else it would cost twice what the call does
-                    result = (kernel.run if kernel.traced() else kernel.compute)(tensors, parameters)
+                    result = (kernel.run if made.held is not None or kernel.traced() else kernel.compute)(tensors, parameters)
                 except kernel.KernelError as error:
                     reason = str(error)
         if reason is not None:
@@ -188,7 +194,7 @@ class Optimized(torch.nn.Module):
         hone.calls += 1
         if hone.made.one_result:
             return result
-        results = iter((result,) if isinstance(result, torch.Tensor) else result)
+        results = iter((result,) if isinstance(result, torch.Tensor) else result or ())
         return tree_unflatten([next(results) if constant is None else constant[0] for constant in hone.made.outputs],
                               hone.made.output_structure)
 

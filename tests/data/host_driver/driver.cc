@@ -1,4 +1,4 @@
-// A CUDA driver for tests of what calls one: its device is this processor, which knows the kernels of plan.json. What
+// A CUDA driver for tests of what calls one: its device is this processor, which knows the kernels of the plans here. What
 // it was asked for goes, a line each, to the file that HOST_DRIVER_LOG names.
 #include <cstdint>
 #include <cstdio>
@@ -132,6 +132,15 @@ int cuLaunchKernelEx(const Launch* launch, void* function, void** arguments, voi
     auto* y = Argument<float*>(arguments, 3);
     for (int i = 0; i < 8192; ++i) sum[0] += part[i];
     for (int i = 0; i < 8192; ++i) y[i] = part[i] + table[i % 64] + Argument<float>(arguments, 4) * sum[0];
+  } else if (name == "put") {  // into a cache, at a place that counts on
+    const auto* x = Argument<const float*>(arguments, 0);
+    auto* cache = Argument<float*>(arguments, 1);
+    auto* place = Argument<std::int64_t*>(arguments, 2);
+    auto* sums = Argument<float*>(arguments, 3);
+    std::memcpy(cache + *place * 64, x, 64 * sizeof(float));
+    for (int i = 0; i < 64; ++i) sums[i] = 0;
+    for (int i = 0; i < 8 * 64; ++i) sums[i % 64] += cache[i];
+    ++*place;
   } else {
     return 500;
   }
