@@ -19,6 +19,7 @@ import tree
 
 HONE = os.path.abspath(sys.argv[1])
 PROBLEMS = tree.ROOT / "examples" / "problems"
+DATA = tree.ROOT / "tests/data/in_place"
 failures = []
 
 
@@ -257,6 +258,51 @@ def test_bundle(folder, interpreters, warm):
     expect(done.returncode == 0 and (folder / "again" / "model.py").exists(), f"a model that moved: {done.stderr}")
 
 
+def test_in_place(folder, interpreters, warm):
+    """What forward writes into is written by the kernel, by the same memory."""
+    model, out = folder / "step.py", folder / "step"
+    shutil.copy(DATA / "step.py", model)
+    done = hone("import", model, "--python", interpreters[0], "-o", folder / "step.json")
+    if done.returncode == 2 and "in place, which torch 1." in done.stderr:
+        return  # an older torch alone, which cannot express a write through a view
+    run_id = optimized(folder, folder / "step.json")
+    done = hone("export", run_id, "--store", folder / "runs.sqlite", "-o", out)
+    expect(done.returncode == 0, f"export of what writes in place: {done.stderr}")
+    for i, python in enumerate(interpreters):
+        used = run(warm[python], "-I", "-c", (DATA / "use.py").read_text(), out, *(["compile"] if i == 0 else []))
+        expect(used.returncode == 0, f"in place with {python}: {used.stderr}")
+        verified = run(python, out / "verify.py", "--seconds", 0.1)
+        expect(verified.returncode == 0 and "right" in verified.stdout, f"verify with {python}: {verified.stdout} {verified.stderr}")
+    # What is left wrong is seen, in the argument, in the module and in the place.
+    problem = json.loads((out / "problem.json").read_text())
+    names = [tensor["name"] for tensor in problem["tensors"] if tensor["role"] == "output"]
+    kernel, entry = (out / "kernel.cc").read_text(), "int32_t hone_run(const HoneCall* call)"
+    for name, change in (("output_1", "static_cast<float*>(%s)[170] += 0.01f;"), ("keys_after", "static_cast<float*>(%s)[300] += 0.01f;"),
+                         ("place_after", "++*static_cast<int64_t*>(%s);")):
+        wrong = kernel.replace(entry, "int32_t right_run(const HoneCall* call)")
+        wrong += '\nextern "C" HONE_EXPORT %s {\n  int32_t code = right_run(call);\n  %s\n  return code;\n}\n' % (
+            entry, change % f"call->outputs[{names.index(name)}].data")
+        (out / "kernel.cc").write_text(wrong)
+        verified = run(interpreters[0], out / "verify.py", "--seconds", 0.1)
+        expect(verified.returncode == 1 and name in verified.stdout, f"{name} is found wrong: {verified.stdout} {verified.stderr}")
+    # By a sample, and by names.
+    model.unlink()
+    done = hone("export", run_id, "--store", folder / "runs.sqlite", "-o", folder / "step_alone", "--values", folder)
+    expect(done.returncode == 0, f"export without the model: {done.stderr}")
+    verified = run(sys.executable, folder / "step_alone" / "verify.py", "--seconds", 0.1)
+    expect(verified.returncode == 0, f"verify in place by sample: {verified.stdout} {verified.stderr}")
+    used = run(warm[interpreters[0]], "-I", "-c", "import sys; sys.path.insert(0, sys.argv[1]); import torch; from hone_kernel import ModelNew\n"
+               "new = ModelNew(qkv_weight=torch.randn(48, 16), qkv_bias=torch.zeros(48), keys=torch.zeros(2, 12, 16),\n"
+               "               place=torch.zeros(1, dtype=torch.int64), state=torch.zeros(2, 16))\n"
+               "values = torch.zeros(2, 12, 16)\n"
+               "state, same = new(torch.randn(2, 1, 16), values)\n"
+               "assert same is values and new.place.item() == 1 and torch.equal(new.state, state)\n"
+               "assert new.keys[:, 0].abs().min() > 0 and values[:, 3].abs().min() > 0 and not values[:, :3].any()", folder / "step_alone")
+    expect(used.returncode == 0, f"in place, by names: {used.stderr}")
+    done = hone("export", run_id, "--store", folder / "runs.sqlite", "-o", folder / "step_module", "--form", "module")
+    expect(done.returncode == 0, f"--form module of what writes in place: {done.stderr}")
+
+
 def test_json_problem(folder):
     run_id = optimized(folder, PROBLEMS / "scaled_row_sum.json")
     out = folder / "sums"
@@ -375,6 +421,7 @@ def main():
                 test_import(folder / f"import_{i}", python, warm)
             if interpreters:
                 test_bundle(folder, interpreters, warm)
+                test_in_place(folder, interpreters, warm)
     if not interpreters and not failures:
         tree.skip("no Python with torch is installed")
     tree.finish(failures, f"import and export with {len(interpreters)} torch versions")

@@ -7,10 +7,12 @@
  * Call order: hone_abi_version once; hone_prepare once if it is there; hone_run any number of times, never two at once;
  * hone_release. The cycle from hone_prepare to hone_release may be repeated with other parameters. A module may keep
  * threads and scratch memory between calls; its threads sleep while none is running. It may load shared libraries of
- * the system by name (dlopen), and has to do without one that is absent. What it must not do: write to inputs or
- * parameters, keep pointers to inputs or outputs after hone_run has returned, read or write outside of the tensors,
- * open files other than such libraries or sockets, start processes. The parameters stay where they are and keep their
- * values from hone_prepare to hone_release; inputs change from call to call.
+ * the system by name (dlopen), and has to do without one that is absent. An output of the problem that updates an input
+ * lies where that does: `data` of both is one address, with the input's values before the call and the output's after
+ * it. What a module must not do: write to other inputs or to parameters, keep pointers to inputs or outputs after
+ * hone_run has returned, read or write outside of the tensors, open files other than such libraries or sockets, start
+ * processes. The parameters stay where they are and keep their values from hone_prepare to hone_release; inputs change
+ * from call to call.
  *
  * On a CUDA device (a .cu file, through nvcc):
  * - The device's primary context is current in the calling thread, which is always the same; the runtime's functions
@@ -43,7 +45,7 @@ typedef struct {
   int32_t input_count;
   const DLTensor* parameters; /* likewise, role parameter */
   int32_t parameter_count;
-  DLTensor* outputs; /* likewise, role output; contents are undefined before the call */
+  DLTensor* outputs; /* likewise, role output; contents are undefined before the call, but where one updates an input */
   int32_t output_count;
   int32_t threads; /* how many threads the module may use, at least 1; 1 on a CUDA device */
   void* state;     /* what hone_prepare stored, or NULL */

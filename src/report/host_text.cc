@@ -103,7 +103,8 @@ constexpr std::string_view kEntry = R"(
 extern "C" {
 
 // Queues the plan's preparation or its run on `stream`, of the device with this ordinal, and returns. `at`: addresses of
-// inputs, outputs and scratch memory; `kept`: of parameters, and of the memory that preparation fills. From any thread.
+// inputs, outputs and scratch memory, of an output that updates an input that one's; `kept`: of parameters, and of the
+// memory that preparation fills. From any thread.
 // Null, or one line that says what failed, until this thread's next call.
 __attribute__((visibility("default"))) const char* hone_launch(const Address* at, const Address* kept, int device,
                                                                int prepare, void* stream) {
@@ -186,11 +187,12 @@ class HostWriter {
       steps += "    return;\n  }\n";
     }
     for (const PlanStep& step : plan_.steps) steps += StepText(step, "  ");
-    std::string text =
-        RuntimeText(maps_, CallsLibraries(plan_)) +
-        "// `at`: the addresses of inputs, parameters, outputs and buffers, in the order of the lists in Python.\n"
-        "void hone_launch(const std::vector<std::int64_t>& at, bool prepare, std::int64_t on) {\n"
-        "  const auto stream = reinterpret_cast<cudaStream_t>(on);\n";
+    std::string text = RuntimeText(maps_, CallsLibraries(plan_)) +
+                       "// `at`: the addresses of inputs, parameters, outputs and buffers, in the order of the lists "
+                       "in Python; an output\n"
+                       "// that is written into an input lies where that does.\n"
+                       "void hone_launch(const std::vector<std::int64_t>& at, bool prepare, std::int64_t on) {\n"
+                       "  const auto stream = reinterpret_cast<cudaStream_t>(on);\n";
     text += plan_.prepare.empty() ? "  if (prepare) return;\n" : "";
     return text + steps + "}\n";
   }

@@ -15,7 +15,8 @@ namespace hone {
 
 // A function `hone_launch(at, prepare, on)` and what it needs: `at` are the addresses of the problem's inputs,
 // parameters and outputs and of the plan's buffers, in this order. Stands behind the plan's source; where steps call
-// libraries, the text of target/cuda/library_calls.h has to stand before it.
+// libraries, the text of target/cuda/library_calls.h has to stand before it. An output that updates an input lies where
+// that does.
 std::string HostText(const Plan& plan, const Problem& problem);
 
 // The functions of the runtime that it calls, ahead of it.

@@ -132,7 +132,12 @@ if not hasattr(getattr(torch.ops, NAMESPACE), NAME):  # else another copy of thi
             made = [one if one.is_floating_point() else None for one in _backward(flat)]
             return made[: len(INPUTS)], made[len(INPUTS) :]
 
-        if not IN_PLACE.places:  # what writes in place cannot have a backward
+        if IN_PLACE.places:  # an operator that writes in place can have no backward: copies of what it makes have
+            _wanting = torch.library.custom_op("%s::%s_wanting" % (NAMESPACE, NAME), lambda made, givers: [one.clone() for one in made],
+                                               mutates_args=(), schema="(Tensor[] made, Tensor[] givers) -> Tensor[]")
+            _wanting.register_fake(lambda made, givers: [torch.empty_like(one) for one in made])
+            _wanting.register_autograd(lambda context, *gradients: ([None] * len(FRESH), sum(map(list, backward(context, *gradients)), [])))
+        else:
             _definition.register_autograd(backward)
     else:
         _library = torch.library.Library(NAMESPACE, "DEF")
@@ -179,15 +184,25 @@ def goes_without(tensors):
     return not (torch.is_grad_enabled() and any([tensor.requires_grad for tensor in tensors]))
 
 
+def run_wanting(inputs, parameters):
+    """Results that ask for gradients, of an operator that has no backward."""
+    if NEW and traced():
+        with torch.no_grad():
+            made = operate(inputs, parameters)
+        wanting = getattr(getattr(torch.ops, NAMESPACE), NAME + "_wanting")([made] if len(FRESH) == 1 else list(made), inputs + parameters)
+        return wanting[0] if len(FRESH) == 1 else wanting
+    check(inputs, INPUTS, "input")  # before the dispatcher, whose own words for another device fill a page
+    IN_PLACE.check(inputs, parameters, 1)
+    return Forward.apply(len(inputs), *inputs, *parameters) if FRESH else operate(inputs, parameters)
+
+
 def run(inputs, parameters):
     """What forward returns: one tensor, a tuple of them if there are several, None if there is none."""
     inputs, parameters = list(inputs), list(parameters)
     if goes_without(inputs + parameters):
         made = compute(inputs, parameters)
-    elif (not NEW or (IN_PLACE.places and not traced())) and torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs + parameters):
-        check(inputs, INPUTS, "input")  # before the dispatcher, whose own words for another device fill a page
-        IN_PLACE.check(inputs, parameters, 1)
-        made = Forward.apply(len(inputs), *inputs, *parameters) if FRESH else operate(inputs, parameters)
+    elif (not NEW or IN_PLACE.places) and torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs + parameters):
+        made = run_wanting(inputs, parameters)
     else:
         made = operate(inputs, parameters)
     if IN_PLACE.places:
