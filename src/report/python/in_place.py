@@ -34,26 +34,32 @@ class InPlace:
         self.arguments = [spec for spec, key in zip(module.INPUTS, self.held) if key is None]
 
     def check(self, inputs, parameters, alignment):
-        """Refuses what cannot be written where it is."""
+        """Refuses what cannot be written where it is. Most calls are on the same tensors as one before, and looked through in a hurry."""
+        addresses = [tensor.data_ptr() for tensor in inputs]
         for place in self.places:
-            tensor, name = inputs[place], self.module.INPUTS[place]["name"]
-            if not tensor.is_contiguous():
-                raise self.module.KernelError("%s is written in place and has the strides %s, where the kernel writes dense rows: keep it "
-                                              "as .contiguous() makes it" % (name, tuple(tensor.stride())))
-            if tensor.data_ptr() % alignment:
-                raise self.module.KernelError("%s is written in place and begins at no multiple of %d bytes: keep it as .clone() makes it" %
-                                              (name, alignment))
-            if tensor.requires_grad and torch.is_grad_enabled():
-                raise self.module.KernelError("%s is written in place and wants gradients: call it under torch.no_grad()" % name)
-            if tensor.is_inference() and not torch.is_inference_mode_enabled():
-                raise self.module.KernelError("%s is written in place and was made in inference mode: call it there, too" % name)
-        key = tuple([tensor.data_ptr() for tensor in inputs] + [tensor.data_ptr() for tensor in parameters])
+            tensor = inputs[place]
+            if addresses[place] % alignment or not tensor.is_contiguous() or tensor.requires_grad or tensor.is_inference():
+                self.check_one(self.module.INPUTS[place]["name"], tensor, alignment)
+        key = tuple(addresses + [tensor.data_ptr() for tensor in parameters])
         layout = [tensor.stride() for tensor in inputs]
         if self.apart.get(key) != layout:
             self.check_apart(inputs, parameters)
             if len(self.apart) >= KEPT_PLACES:
                 self.apart.clear()
             self.apart[key] = layout
+
+    def check_one(self, name, tensor, alignment):
+        why = None
+        if not tensor.is_contiguous():
+            why = "has the strides %s, where the kernel writes dense rows: keep it as .contiguous() makes it" % (tuple(tensor.stride()),)
+        elif tensor.data_ptr() % alignment:
+            why = "begins at no multiple of %d bytes: keep it as .clone() makes it" % alignment
+        elif tensor.requires_grad and torch.is_grad_enabled():
+            why = "wants gradients: call it under torch.no_grad()"
+        elif tensor.is_inference() and not torch.is_inference_mode_enabled():
+            why = "was made in inference mode: call it there, too"
+        if why:
+            raise self.module.KernelError("%s is written in place and %s" % (name, why))
 
     def check_apart(self, inputs, parameters):
         """What is written is nothing else of the call: nobody said in which order that would be read."""
