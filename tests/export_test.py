@@ -273,6 +273,14 @@ def test_in_place(folder, interpreters, warm):
         expect(used.returncode == 0, f"in place with {python}: {used.stderr}")
         verified = run(python, out / "verify.py", "--seconds", 0.1)
         expect(verified.returncode == 0 and "right" in verified.stdout, f"verify with {python}: {verified.stdout} {verified.stderr}")
+    layers = folder / "layers.py"
+    shutil.copy(DATA / "layers.py", layers)
+    done = hone("import", layers, "--python", interpreters[0], "-o", folder / "layers.json")
+    expect(done.returncode == 0, f"import of what parts write: {done.stderr}")
+    done = hone("export", optimized(folder, folder / "layers.json"), "--store", folder / "runs.sqlite", "-o", folder / "layers")
+    for python in interpreters:
+        verified = run(python, folder / "layers" / "verify.py", "--seconds", 0.1)
+        expect(verified.returncode == 0, f"verify what parts write with {python}: {verified.stdout} {verified.stderr}")
     # What is left wrong is seen, in the argument, in the module and in the place.
     problem = json.loads((out / "problem.json").read_text())
     names = [tensor["name"] for tensor in problem["tensors"] if tensor["role"] == "output"]

@@ -85,7 +85,7 @@ def verify_model(options):
 
     def draw(seed, scale):
         torch.manual_seed(1000 + seed)
-        return [x * scale if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in source.get_inputs()]
+        return tree_map(lambda x: x * scale if isinstance(x, torch.Tensor) and x.is_floating_point() else x, list(source.get_inputs()))
 
     def tensors(result):
         return [x for x in tree_flatten(result)[0] if isinstance(x, torch.Tensor)]
@@ -117,25 +117,35 @@ def verify_model(options):
         """A neighbour of each element, up or down by chance."""
         return tensor * (1 + unit * (torch.randint(0, 2, tensor.shape).to(tensor.dtype) * 2 - 1))
 
-    def reference(model, inputs, dtype, rounding=None):
-        """Model in another precision; its own tensors are made in it, too."""
-        model = copy.deepcopy(model).to(dtype)
+    def reference(model, inputs, rounding=None):
+        """Model in double precision; its own tensors are made in it, too."""
+        try:
+            return computed(model, inputs, torch.float64, rounding, lambda tensor: False)
+        except RuntimeError:  # forward may say the type of what it writes, as in cache[place] = x.to(torch.bfloat16)
+            written_ones = written(model, inputs).values()
+            bytes_of = [x.element_size() for x in [*tensors(inputs), *model.parameters(), *model.buffers()] if x.is_floating_point()]
+            narrow = {x.dtype for x in written_ones if x.is_floating_point() and x.element_size() < max(bytes_of)}
+            if not narrow:
+                raise
+            return computed(model, inputs, torch.float64, rounding, lambda tensor: tensor.dtype in narrow)
+
+    def computed(model, inputs, dtype, rounding, stays):
+        """In this type, but for tensors that stay in theirs."""
+        model = copy.deepcopy(model)
         change = rounded if rounding is not None else lambda tensor: tensor
-        if rounding is not None:
-            torch.manual_seed(rounding)
-            for tensor in list(model.parameters()) + list(model.buffers()):
-                if tensor.is_floating_point():
-                    tensor.data = rounded(tensor.data)
-        for key in [key for key in in_place.held if key is not None]:
-            above, _, name = key.rpartition(".")
-            owner = hone_kernel.find_part(model, above)
-            if isinstance(vars(owner).get(name), torch.Tensor) and vars(owner)[name].is_floating_point():  # no buffer
-                setattr(owner, name, change(vars(owner)[name].to(dtype)))
-        inputs = [change(x.to(dtype)) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in copies(inputs)]
+        torch.manual_seed(rounding or 0)
+        given = {id(x) for x in [*model.parameters(), *model.buffers(), *(hone_kernel.find(model, key) for key in in_place.held if key)]}
+        own = {id(x): x for part in model.modules() for row in (part._parameters, part._buffers, vars(part)) for x in row.values()
+               if isinstance(x, torch.Tensor) and x.is_floating_point()}
+        for x in own.values():  # stays the same object, which may be held under two names
+            value = x.data if stays(x) else x.data.to(dtype)
+            x.data = change(value) if id(x) in given else value
+        inputs = tree_map(lambda x: change(x if stays(x) else x.to(dtype)) if isinstance(x, torch.Tensor) and x.is_floating_point() else x,
+                          copies(inputs))
         usual = torch.get_default_dtype()
         torch.set_default_dtype(dtype)
         try:
-            return everything(model, inputs, model(*inputs))
+            return [x.to(dtype) if x.is_floating_point() else x for x in everything(model, inputs, model(*inputs))]
         finally:
             torch.set_default_dtype(usual)
 
@@ -144,8 +154,8 @@ def verify_model(options):
 
     def compare(what, model, inputs, got):
         """`got`: of a call on the same inputs, by who held what `model` holds now."""
-        exact = reference(model, inputs, torch.float64)
-        nearby = [reference(model, inputs, torch.float64, 77 + i) for i in range(ROUNDINGS)]
+        exact = reference(model, inputs)
+        nearby = [reference(model, inputs, 77 + i) for i in range(ROUNDINGS)]
         own = call(copy.deepcopy(model), copies(inputs))
         if [tuple(x.shape) for x in got] != [tuple(x.shape) for x in own] or [x.dtype for x in got] != [x.dtype for x in own]:
             raise Wrong("%s: ModelNew gives %s, Model %s" % (what, [(tuple(x.shape), x.dtype) for x in got],
