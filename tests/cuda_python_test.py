@@ -52,6 +52,20 @@ class Shift(nn.Module):
         return x.to(torch.float32) + torch.arange(x.shape[-1], device=x.device, dtype=x.dtype)
 
 
+class Cache(nn.Module):
+    """Puts its input into a cache, at a place that counts on."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(4, 16, 64))
+        self.register_buffer("place", torch.zeros(1, dtype=torch.int64))
+
+    def forward(self, x):
+        self.cache.index_copy_(1, self.place, x[:, None])
+        self.place += 1
+        return self.cache.sum(1)
+
+
 def inputs(device="cuda"):
     return torch.randn(128, 96, device=device), 2.0
 
@@ -219,6 +233,66 @@ class OnADevice(unittest.TestCase):
         baselines = fast.hone.run.document["baselines"]
         for name in ("eager", "eager_graph"):
             self.assertGreater(baselines[name], 0)  # us
+
+
+class InPlace(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        torch.manual_seed(9)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            cls.fast_one = hone.optimize(Cache().cuda().eval(), torch.randn(4, 64, device="cuda"), **QUICK)
+
+    def setUp(self):
+        torch.set_grad_enabled(False)
+        self.fast = copy.deepcopy(self.fast_one)
+        self.model = copy.deepcopy(self.fast.hone.original)
+
+    def same_state(self):
+        torch.testing.assert_close(dict(self.fast.named_buffers()), dict(self.model.named_buffers()), rtol=1e-3, atol=1e-3)
+
+    def same(self, calls=3):
+        for _ in range(calls):
+            x = torch.randn(4, 64, device="cuda")
+            torch.testing.assert_close(self.fast(x), self.model(x), rtol=1e-3, atol=1e-3)
+            self.same_state()
+
+    def test_the_modules_own_memory_is_written_and_counted(self):
+        place, version = self.fast.cache.data_ptr(), self.fast.cache._version
+        self.same()
+        self.assertEqual((self.fast.cache.data_ptr(), self.fast.cache._version), (place, version + 3))
+        self.assertEqual((self.fast.hone.calls, dict(self.fast.hone.fallbacks)), (3, {}))
+
+    def test_a_graph_goes_on_from_what_it_left(self):
+        self.same(1)
+        x = torch.randn(4, 64, device="cuda")
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = self.fast(x)
+        self.same_state()  # it was captured, and not run
+        for _ in range(3):
+            x.normal_()
+            graph.replay()
+            torch.testing.assert_close(y, self.model(x), rtol=1e-3, atol=1e-3)
+            self.same_state()
+        self.assertEqual(self.fast.place.item(), 4)
+
+    def test_what_cannot_be_written_where_it_is_is_the_modules(self):
+        for cache, word in ((torch.randn(4, 64, 16, device="cuda").transpose(1, 2), "has the strides"),
+                            (torch.randn(4 * 16 * 64 + 1, device="cuda")[1:].view(4, 16, 64), "at no multiple of 512 bytes")):
+            self.fast.cache = cache
+            self.model.cache = cache.clone()
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                self.same(1)
+            self.assertIn(word, " ".join(str(one.message) for one in caught))
+
+    def test_torch_compile_takes_it(self):
+        compiled = torch.compile(self.fast, backend="aot_eager")
+        x = torch.randn(4, 64, device="cuda")
+        torch.testing.assert_close(compiled(x), self.model(x), rtol=1e-3, atol=1e-3)
+        self.same_state()
+        self.assertEqual(dict(self.fast.hone.fallbacks), {})
 
 
 class Refused(unittest.TestCase):
