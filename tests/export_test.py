@@ -285,11 +285,15 @@ def test_in_place(folder, interpreters, warm):
     problem = json.loads((out / "problem.json").read_text())
     names = [tensor["name"] for tensor in problem["tensors"] if tensor["role"] == "output"]
     kernel, entry = (out / "kernel.cc").read_text(), "int32_t hone_run(const HoneCall* call)"
-    for name, change in (("output_1", "static_cast<float*>(%s)[170] += 0.01f;"), ("keys_after", "static_cast<float*>(%s)[300] += 0.01f;"),
-                         ("place_after", "++*static_cast<int64_t*>(%s);")):
+    for name, wrapped in (("output_1", "%s; static_cast<float*>(values)[170] += 0.01f;"),
+                          ("keys_after", "%s; static_cast<float*>(keys)[300] += 0.01f;"), ("place_after", "%s; ++*place;"),
+                          ("keys_after", "const int64_t at = *place; *place = 0; %s; *place = at + 1;")):  # always at the first place
         wrong = kernel.replace(entry, "int32_t right_run(const HoneCall* call)")
-        wrong += '\nextern "C" HONE_EXPORT %s {\n  int32_t code = right_run(call);\n  %s\n  return code;\n}\n' % (
-            entry, change % f"call->outputs[{names.index(name)}].data")
+        wrong += '\nextern "C" HONE_EXPORT %s {\n  void *values = call->outputs[%d].data, *keys = call->outputs[%d].data;\n' % (
+            entry, names.index("output_1"), names.index("keys_after"))
+        wrong += "  auto* place = static_cast<int64_t*>(call->outputs[%d].data);\n  static_cast<void>(values), static_cast<void>(keys);\n" % (
+            names.index("place_after"))
+        wrong += "  int32_t code = 0;\n  %s\n  return code;\n}\n" % (wrapped % "code = right_run(call)")
         (out / "kernel.cc").write_text(wrong)
         verified = run(interpreters[0], out / "verify.py", "--seconds", 0.1)
         expect(verified.returncode == 1 and name in verified.stdout, f"{name} is found wrong: {verified.stdout} {verified.stderr}")
