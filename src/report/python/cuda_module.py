@@ -41,7 +41,7 @@ def hone_parameter(model, name, key, fill, dtype, shape, device):
     if key is None:  # part of the problem, and not of the module
         return torch.full(shape, fill, dtype=dtype, device=device)
     for part in key.split("."):
-        model = getattr(model, part)
+        model = model[part] if isinstance(model, dict) else model[int(part)] if isinstance(model, list) else getattr(model, part)
     return torch.view_as_real(model.resolve_conj()) if model.is_complex() else model
 
 

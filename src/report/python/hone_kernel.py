@@ -236,8 +236,9 @@ def constant(spec, device="cpu"):
 
 
 def find_part(model, dotted):
+    """What modules hold, and what objects, lists and dicts do that they hold."""
     for name in filter(None, dotted.split(".")):
-        model = getattr(model, name)
+        model = model[name] if isinstance(model, dict) else model[int(name)] if isinstance(model, list) else getattr(model, name)
     return model
 
 

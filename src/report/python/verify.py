@@ -137,6 +137,8 @@ def verify_model(options):
         given = {id(x) for x in [*model.parameters(), *model.buffers(), *(hone_kernel.find(model, key) for key in in_place.held if key)]}
         own = {id(x): x for part in model.modules() for row in (part._parameters, part._buffers, vars(part)) for x in row.values()
                if isinstance(x, torch.Tensor) and x.is_floating_point()}
+        held = [hone_kernel.find_part(model, key) for key in in_place.held if key]  # objects' that modules hold, too
+        own.update((id(x), x) for x in held if x.is_floating_point())
         for x in own.values():  # stays the same object, which may be held under two names
             value = x.data if stays(x) else x.data.to(dtype)
             x.data = change(value) if id(x) in given else value

@@ -5,16 +5,21 @@ Part of hone_baseline.py, whose names it uses.
 
 
 def tensors_in(torch, values):
-    """All tensors among them that lie somewhere."""
-    found, open_ones = [], [values]
+    """All tensors among them that lie somewhere, also in objects that are no modules, as transformers' caches are."""
+    found, open_ones, seen = [], [values], set()
     while open_ones:
         one = open_ones.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
         if isinstance(one, dict):
             open_ones += one.values()
         elif isinstance(one, (list, tuple)):
             open_ones += one
         elif isinstance(one, torch.Tensor) and one.layout == torch.strided and one.numel() > 0:
             found.append(one)
+        elif type(one).__module__ not in ("builtins", "torch") and hasattr(one, "__dict__") and not hasattr(one, "register_buffer"):
+            open_ones.append(vars(one))
     return found
 
 
