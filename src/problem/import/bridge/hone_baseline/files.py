@@ -62,6 +62,36 @@ def inputs_at(torch, module, device):
     return made_there(torch, device, lambda: inputs_of(torch, module))
 
 
+def move_held(torch, value, seen):
+    """Tensors that no .cuda() of a module moves: in lists, dicts and objects, as transformers' caches are."""
+    if id(value) in seen or isinstance(value, torch.Tensor):
+        return
+    seen.add(id(value))
+    if isinstance(value, (list, dict)):
+        entries = value
+    elif type(value).__module__ not in ("builtins", "torch") and hasattr(value, "__dict__") and not hasattr(value, "register_buffer"):
+        entries = vars(value)
+    else:
+        return
+    for key, one in list(entries.items() if isinstance(entries, dict) else enumerate(entries)):
+        if isinstance(one, torch.Tensor):
+            entries[key] = one.cuda()
+        else:
+            move_held(torch, one, seen)
+
+
+def on_the_device(torch, model):
+    """A model, there with all that it holds."""
+    model = model.cuda()
+    for part in model.modules() if hasattr(model, "modules") else []:
+        for name, value in [entry for entry in vars(part).items() if not entry[0].startswith("_")]:
+            if isinstance(value, torch.Tensor):
+                setattr(part, name, value.cuda())
+            else:
+                move_held(torch, value, set())
+    return model
+
+
 def own_class(torch, module):
     """The one that is named, or the one that is there: KernelBench calls it ModelNew."""
     def is_module(value):

@@ -135,7 +135,7 @@ def main():
         if DEVICE == "cpu":
             model, inputs = made(torch, module.Model, module), inputs_of(torch, module)
         else:
-            model = made_there(torch, DEVICE, lambda: made(torch, module.Model, module)).cuda()
+            model = on_the_device(torch, made_there(torch, DEVICE, lambda: made(torch, module.Model, module)))
             inputs = [one.cuda() if isinstance(one, torch.Tensor) else one for one in inputs_at(torch, module, DEVICE)]
     flush = state = None
     modes, clocks, failed = {}, {}, {}
