@@ -101,7 +101,9 @@ class DotEmitter : MatmulInParts {
 std::optional<double> Cost(const Kernel& kernel) {
   const MatmulShape shape(kernel);
   if (!AlongK(kernel, shape)) return std::nullopt;
-  if (IsNarrow(shape)) return 1.1;
+  // Of more than two rows of halves they take as many times as long as there are rows (ways/matmul_stream.cc).
+  const bool halves = AllAre(kernel, DType::kBF16) || AllAre(kernel, DType::kF16);
+  if (IsNarrow(shape)) return halves && shape.m.extent > 2 && shape.m.extent <= shape.n.extent ? 2.6 : 1.1;
   // What would be one tile of a way without tensor cores: 64 x 20 x 480 took 35 us so.
   const bool little = shape.m.extent * shape.n.extent * BatchesOf(shape) <= kOneTile;
   return little && !IsLarge(shape) ? std::optional(1.4) : std::nullopt;

@@ -93,6 +93,12 @@ std::optional<double> Cost(const Kernel& kernel) {
   const std::int64_t tiles = TilesOf(shape, shape.m.extent, kTileColumns);
   const bool parts = tiles * 2 <= kernel.device->multiprocessors && shape.n.extent > kFewColumns;
   const bool large = shape.n.extent * shape.k.extent >= kLeast;
+  // Of up to 8 rows dot products of 14336 x 4096 take 38, 47, 81 and 153 us for 1, 2, 4 and 8 rows, and these 35; of
+  // 4096 x 4096 8.7, 11.5, 21 and 34, and these 10 (docs/measured/cuda_few_rows.txt).
+  constexpr std::int64_t kFewRows = 8, kLeastOfFew = 4 << 20, kDotsOfOne = 16 << 20;
+  const std::int64_t weights = shape.n.extent * shape.k.extent;
+  if (shape.m.extent <= kFewRows && kernel.lets.empty() && shape.n.extent > kFewColumns && weights >= kLeastOfFew)
+    return shape.m.extent == 1 && weights <= kDotsOfOne ? 1.2 : 1.08;
   return parts && large && shape.m.extent <= kMeasuredRows && kernel.lets.empty() ? 1.6 : 2.7;
 }
 
