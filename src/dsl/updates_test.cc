@@ -88,6 +88,9 @@ const std::string kNests[] = {
     "j, m, -1)), 2), "
     "k], "
     "cache[i, j, k])",
+    "select(and(j == 5, j < 3), x[i, 0, k], cache[i, j, k])",
+    "select(and(2 < j, j == 2), x[i, 0, k], cache[i, j, k])",
+    "select(and(j == at[0], j < 99), x[i, 0, k], cache[i, j, k])",
 };
 
 TEST(UpdatesTest, AProcessorWritesInPlace) {
@@ -164,7 +167,8 @@ TEST_F(UpdatesInKernelsTest, ThreadsAreOfWhatIsWritten) {
     return launch == nullptr ? 0 : launch->grid[0] * launch->block[0];
   };
   for (const auto& nest : kNests) {
-    const bool none = nest.find("j < 0") != std::string::npos;
+    const bool none = nest.find("j < 0") != std::string::npos || nest.find("and(j == 5") != std::string::npos ||
+                      nest.find("and(2 < j") != std::string::npos;
     ExpectLaunchesWithoutSpills(OnDevice(nest, "bf16", ""), none ? 0 : 1);
   }
   EXPECT_EQ(threads(kNests[0]), 32) << "3 rows of 16, by packs of 8";

@@ -30,8 +30,8 @@ class Narrowed {
       space_.push_back(place.of_keys.value_or(IndexVar{place.index.id, extent}));
       if (place.at) {
         known_[place.index.id] = place.at;
-        rest_.push_back(LessEqual(Expr(std::int64_t{0}), place.at));
-        rest_.push_back(Less(place.at, Expr(place.index.extent)));
+        rest_.push_back(LessEqual(Expr(place.begin), place.at));
+        rest_.push_back(Less(place.at, Expr(place.end)));
       } else if (place.begin > 0) {
         known_[place.index.id] = Expr(space_.back()) + Expr(place.begin);
       } else {
@@ -175,6 +175,13 @@ std::optional<UpdatedPlaces> UpdatedPlacesOf(const Kernel& kernel) {
   // What is left alone stays in the element while it is made flat, so that indices merge only where the target's places
   // do.
   const Expr asked = narrowed.Condition(), always = Value(kIt, ScalarType::kBool);
+  if (asked && IsConst(asked)) {  // nowhere
+    if (kernel.space.empty()) return std::nullopt;
+    places.kernel.space[0].extent = 0;
+    places.element = {.value = made, .indices = {places.kernel.space[0]}};
+    places.address = Expr(std::int64_t{0});
+    return places;
+  }
   places.kernel.epilogue = Select(asked ? And(always, asked) : always, narrowed.At(made), narrowed.At(kept));
   places.element = MakeFlat(places.kernel, {});
   const Expr flat = places.element.value;
