@@ -319,7 +319,8 @@ torch.manual_seed = torch.set_num_threads = lambda n: None
 torch.no_grad = contextlib.nullcontext
 torch.backends = types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=types.SimpleNamespace()))
 torch.cuda = types.SimpleNamespace(init=lambda: None, Event=Event, synchronize=synchronize,
-                                   _sleep=lambda cycles: launch(cycles / 1700, 1))
+                                   _sleep=lambda cycles: launch(cycles / 1700, 1),
+                                   mem_get_info=lambda: (1 << 30, 1 << 31), empty_cache=lambda: None)
 torch.nn = types.SimpleNamespace(Module=Module)
 torch.launch, torch.waits = launch, )") +
          (waits ? "True" : "False") + "\nsys.modules['torch'] = torch\n";

@@ -73,6 +73,14 @@ def captured(torch, model, inputs):
     return lambda *ignored: (graph.replay(), result)[1]
 
 
+def room(torch):
+    """Bytes of memory that nobody uses, where the tensors are."""
+    if DEVICE == "cuda":
+        return torch.cuda.mem_get_info()[0]
+    with open("/proc/meminfo") as file:
+        return next((int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable:")), 0)
+
+
 class State:
     """What the model holds beside its parameters, and what it is given, as it was before the first call: what calls write into is
     put back before each one that is timed, as a candidate finds it."""
@@ -82,12 +90,17 @@ class State:
         for part in model.modules() if hasattr(model, "modules") else []:
             held += [part._buffers, {name: value for name, value in vars(part).items() if not name.startswith("_")}]
         self.torch, self.settled = torch, False
-        self.kept = [(t, t.detach().clone()) for t in tensors_in(torch, [held, inputs])]
+        tensors = tensors_in(torch, [held, inputs])
+        if sum(t.numel() * t.element_size() for t in tensors) > room(torch) // 4:
+            tensors = []  # gigabytes stay as calls leave them
+        self.kept = [(t, t.detach().clone()) for t in tensors]
 
     def settle(self):
         """After a first call: keeps those alone that are others by now."""
         if not self.settled:
             self.kept = [(t, kept) for t, kept in self.kept if not self.torch.equal(t, kept)]
+            if DEVICE == "cuda":
+                self.torch.cuda.empty_cache()  # others measure beside us
         self.settled = True
 
     def restore(self):
