@@ -140,10 +140,12 @@ class Narrowed {
   }
 
   Expr WithLast(const Expr& e) const {
-    if (SameExpr(e, last_)) return which_;
-    std::vector<Expr> operands;
-    for (const Expr& operand : e->operands) operands.push_back(WithLast(operand));
-    return WithOperands(e, std::move(operands));
+    return with_last_.Do(e, [&](const Expr& one) -> Expr {
+      if (SameExpr(one, last_)) return which_;
+      std::vector<Expr> operands;
+      for (const Expr& operand : one->operands) operands.push_back(WithLast(operand));
+      return WithOperands(one, std::move(operands));
+    });
   }
 
   Place* Find(int id) {
@@ -157,6 +159,7 @@ class Narrowed {
   std::map<int, Expr> known_;
   Expr last_;  // the number of the last key of a place, if it is of keys
   Expr which_;
+  mutable ExprMemo with_last_;
 };
 
 }  // namespace
@@ -192,6 +195,11 @@ std::optional<UpdatedPlaces> UpdatedPlacesOf(const Kernel& kernel) {
     places.condition = places.condition ? And(places.condition, one) : one;
   }
   return places;
+}
+
+std::optional<std::string> WhyNoUpdatedPlaces(const Kernel& kernel) {
+  if (UpdatedPlacesOf(kernel)) return std::nullopt;
+  return "only a nest that updates an input has places that it leaves alone: select(CONDITION, VALUE, INPUT[i, j])";
 }
 
 bool ReadsWhatItReplaces(const Kernel& kernel) {

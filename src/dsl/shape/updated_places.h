@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "dsl/element.h"
 #include "dsl/kernel.h"
@@ -22,6 +23,8 @@ struct UpdatedPlaces {
 
 // Nothing of a nest that is of another form.
 std::optional<UpdatedPlaces> UpdatedPlacesOf(const Kernel& kernel);
+// Why a way that writes such places alone cannot make a nest, or nothing.
+std::optional<std::string> WhyNoUpdatedPlaces(const Kernel& kernel);
 // Whether a kernel of several results reads of each element what one of them replaces: then all of them are computed
 // before any is stored.
 bool ReadsWhatItReplaces(const Kernel& kernel);

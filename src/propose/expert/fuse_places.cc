@@ -58,10 +58,10 @@ bool Fuser::IsNumberOfRows(std::size_t map_at) const {
 // it again of both.
 bool Fuser::WritesPlaces(std::size_t map_at) const {
   const Piece& map = pieces_[map_at];
+  if (!IsSimpleMap(map_at) || map.value->kind != Expr::Kind::kSelect || !memory_.IsOutput(map.buffer)) return false;
   const auto outputs = memory_.graph().problem().Outputs();
   for (std::size_t o = 0; o < outputs.size(); ++o) {
-    if (outputs[o]->updates.empty() || memory_.Maker(o) != map.buffer || map.value->kind != Expr::Kind::kSelect)
-      continue;
+    if (outputs[o]->updates.empty() || memory_.Maker(o) != map.buffer) continue;
     const auto lets_by = [&](const Expr& side) {
       if (side->kind != Expr::Kind::kLoad || memory_.Position(*side) != OwnPosition(map.space)) return false;
       return memory_.graph().buffers()[static_cast<std::size_t>(memory_.Root(side->buffer))].name ==

@@ -10,37 +10,15 @@
 #include <vector>
 
 #include "dsl/kernel.h"
+#include "propose/expert/named_places.h"
 
 namespace hone::expert {
 namespace {
 
 using dsl::Program;
 using dsl::Statement;
-using dsl::TermPtr;
 
 using NameSet = std::set<std::string>;
-
-// Every term of a statement, as it stands.
-template <class Of, class Visitor>
-void EachTermOf(Of& statement, Visitor&& visit) {
-  for (auto& operand : statement.operands) visit(operand);
-  for (auto& let : statement.lets) visit(let.value);
-  for (auto& link : statement.epilogue) visit(link);
-  for (auto& one : statement.also) visit(one.value);
-}
-
-void AddNames(const TermPtr& term, NameSet& names) {
-  if (term->kind == dsl::Term::Kind::kName || term->kind == dsl::Term::Kind::kElement) names.insert(term->name);
-  for (const auto& argument : term->arguments) AddNames(argument, names);
-}
-
-TermPtr Renamed(const TermPtr& term, const std::string& from, const std::string& to) {
-  dsl::Term copy = *term;
-  if ((term->kind == dsl::Term::Kind::kName || term->kind == dsl::Term::Kind::kElement) && copy.name == from)
-    copy.name = to;
-  for (auto& argument : copy.arguments) argument = Renamed(argument, from, to);
-  return std::make_shared<const dsl::Term>(std::move(copy));
-}
 
 // Statements that stay together: a sequence, or one alone.
 struct Unit {
@@ -48,7 +26,7 @@ struct Unit {
   NameSet reads, writes;  // tensors and values, not views
 };
 
-std::vector<Unit> UnitsOf(const Program& program) {
+std::vector<Unit> UnitsOf(Program& program) {
   std::map<std::string, std::string> base_of;
   for (const auto& view : program.views) base_of[view.name] = view.base;
   const auto sequence = [&](std::size_t i) {
@@ -61,14 +39,14 @@ std::vector<Unit> UnitsOf(const Program& program) {
     if (!goes_on) units.push_back({i, i, {}, {}});
     Unit& unit = units.back();
     unit.end = i + 1;
-    const Statement& statement = program.statements[i];
+    Statement& statement = program.statements[i];
     unit.writes.insert(statement.target);
     for (const auto& one : statement.also) unit.writes.insert(one.target);
-    NameSet named;
-    EachTermOf(statement, [&](const TermPtr& term) { AddNames(term, named); });
-    for (const auto& name : named) {
-      const auto view = base_of.find(name);
-      unit.reads.insert(view == base_of.end() ? name : view->second);
+    for (const dsl::TermPtr* term : TermsOf(statement)) {
+      VisitNames(*term, [&](const std::string& name) {
+        const auto view = base_of.find(name);
+        unit.reads.insert(view == base_of.end() ? name : view->second);
+      });
     }
   }
   return units;
@@ -174,7 +152,8 @@ class Updates {
     for (auto& statement : program.statements) {
       rename(statement, !statement.attributes.contains("sequence"));
       for (auto& one : statement.also) rename(one, true);
-      EachTermOf(statement, [&](TermPtr& term) { term = Renamed(term, output, value); });
+      for (dsl::TermPtr* term : TermsOf(statement))
+        *term = WithNames(*term, [&](const std::string& name) { return name == output ? dsl::Name(value) : nullptr; });
     }
     for (auto& view : program.views) {
       if (view.base == output) view.base = value;

@@ -99,10 +99,7 @@ HONE_ROW(Way){
     .family = "nest",
     .name = "places",
     .doc = "a thread an element that is written, of what is written into an input",
-    .why_not = [](const Kernel& kernel) -> std::optional<std::string> {
-      if (UpdatedPlacesOf(kernel)) return std::nullopt;
-      return "only a nest that updates an input has places that it leaves alone: select(CONDITION, VALUE, INPUT[i, j])";
-    },
+    .why_not = WhyNoUpdatedPlaces,
     .cost = [](const Kernel&) -> std::optional<double> { return 0.5; },
     .bytes_beside = BytesLeftAlone,
     .knobs = kKnobs,
