@@ -137,6 +137,10 @@ std::string UseText(const SuiteUse& use) {
     text = fmt::format("device   held for {:.0f} of {:.0f} s ({:.0f} %){}, of these {:.0f} s in evaluations\n",
                        use.children.held_s, use.wall_s, 100 * use.children.held_s / use.wall_s,
                        use.devices > 1 ? fmt::format(" of {} devices", use.devices) : "", use.children.evaluating_s);
+  if (use.children.compilers_s > 0)
+    text += fmt::format("compile  threads that compile ahead were busy for {:.1f} of {:.0f} s ({:.1f} %)\n",
+                        use.children.compiling_s, use.children.compilers_s,
+                        100 * use.children.compiling_s / use.children.compilers_s);
   if (use.children.search_s > 0)
     text += fmt::format("hone     {:.1f} of {:.0f} s of searching were its own ({:.2f} %)\n", use.children.own_s,
                         use.children.search_s, 100 * use.children.own_s / use.children.search_s);
@@ -256,6 +260,8 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
       use.children.evaluating_s += child.evaluating_s;
       use.children.search_s += child.search_s;
       use.children.own_s += child.own_s;
+      use.children.compilers_s += child.compilers_s;
+      use.children.compiling_s += child.compiling_s;
     };
     Result<Helping> helping = ServeByChild(mine, problem, portion);
     if (helping && !helping->failure.empty()) note(fmt::format("{}: {}", prefix, helping->failure));
@@ -281,6 +287,7 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
                           {"wall_s", use.wall_s},
                           {"held_s", use.children.held_s},
                           {"evaluating_s", use.children.evaluating_s}};
+    document["compilers"] = {{"busy_s", use.children.compiling_s}, {"of_s", use.children.compilers_s}};
   }
   document["signature"] = outcome.signature;
   const bool all = std::ranges::all_of(rows, [](const SuiteRow& row) { return row.faster; });

@@ -179,6 +179,8 @@ Answer AnswerOf(const RunSession& session, const SearchOutcome& outcome) {
     document["device"] = {{"waited_s", bench.devices->waited_s()},
                           {"held_s", bench.devices->held_s()},
                           {"evaluating_s", outcome.evaluated_s}};
+    document["compilers"] = {
+        {"threads", bench.compilers.threads}, {"busy_s", bench.compilers.busy_s}, {"of_s", bench.compilers.of_s}};
   }
   document["pending"] = Pending(outcome.tree);
   std::string text =

@@ -183,6 +183,10 @@ ChildUse UseOf(const Json& document) {
     use.held_s = document["device"].value("held_s", 0.0);
     use.evaluating_s = document["device"].value("evaluating_s", 0.0);
   }
+  if (document.contains("compilers") && document["compilers"].is_object()) {
+    use.compilers_s = document["compilers"].value("of_s", 0.0);
+    use.compiling_s = document["compilers"].value("busy_s", 0.0);
+  }
   return use;
 }
 

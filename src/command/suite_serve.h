@@ -16,9 +16,9 @@
 namespace hone {
 
 // Seconds of a child: that it had its device, and evaluated then; that it searched, and of these what neither
-// evaluations nor proposers took.
+// evaluations nor proposers took; of the threads that compiled ahead, all together, and of these what they did so.
 struct ChildUse {
-  double held_s = 0, evaluating_s = 0, search_s = 0, own_s = 0;
+  double held_s = 0, evaluating_s = 0, search_s = 0, own_s = 0, compilers_s = 0, compiling_s = 0;
 };
 
 struct SuiteServe {

@@ -41,7 +41,7 @@ constexpr const char* kWaits = "echo 'another hone is at work on GPU-1 (A): wait
 constexpr const char* kOurs = "echo 'GPU-1 (A) is ours after 1.0 s' >&2; ";
 constexpr const char* kAnswer =
     R"(echo '{"attempts": 0, "run": null, "stop": "nothing", "search_s": 2, "own_s": 0.25,
-"device": {"held_s": 2.5, "evaluating_s": 1.5}}')";
+"device": {"held_s": 2.5, "evaluating_s": 1.5}, "compilers": {"threads": 3, "busy_s": 0.5, "of_s": 6}}')";
 
 TEST_F(SuiteServeTest, WhatAChildWaitsForItsDeviceIsNotItsTime) {
   const auto begun = std::chrono::steady_clock::now();
@@ -55,6 +55,8 @@ TEST_F(SuiteServeTest, WhatAChildWaitsForItsDeviceIsNotItsTime) {
   EXPECT_EQ(use_.evaluating_s, 1.5);
   EXPECT_EQ(use_.search_s, 2);
   EXPECT_EQ(use_.own_s, 0.25);
+  EXPECT_EQ(use_.compiling_s, 0.5);
+  EXPECT_EQ(use_.compilers_s, 6);
 }
 
 TEST_F(SuiteServeTest, AChildThatFailsWhileItWaitsHasSpentNoTimeEither) {

@@ -83,6 +83,7 @@ Lowering LoweringFor(const Problem& problem, const DeviceModel& device) {
 }  // namespace
 
 void Workbench::LeaveDevices() {
+  if (!evaluators.empty()) compilers = evaluator().Compilers();
   evaluators.clear();
   if (devices) devices->Release();
 }
@@ -186,7 +187,8 @@ Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const Workbench
                    flags.valid() ? flags.get() : std::vector<Flag>(),
                    torch.asked.empty() ? std::move(torch.usual) : std::move(torch.asked),
                    std::move(devices),
-                   std::move(evaluators)};
+                   std::move(evaluators),
+                   {}};
 }
 
 }  // namespace hone

@@ -52,7 +52,9 @@ struct Workbench {
   // One a device, or one for the processor. The first is the one that the machine and its bound are of.
   std::vector<std::unique_ptr<Evaluator>> evaluators;
   Evaluator& evaluator() { return *evaluators.front(); }
-  // Ends the evaluators, and lets others have the devices.
+  // Of the threads that compiled ahead for all of them.
+  CompilersUse compilers;
+  // Ends the evaluators, after which `compilers` is known, and lets others have the devices.
   void LeaveDevices();
 };
 

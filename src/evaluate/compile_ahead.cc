@@ -23,7 +23,7 @@ CompileAhead::~CompileAhead() {
 void CompileAhead::Go() {
   {
     const MutexLock lock(mutex_);
-    going_ = true;
+    if (!going_) going_ = Clock::now();
   }
   changed_.NotifyAll();
 }
@@ -39,6 +39,17 @@ void CompileAhead::Want(std::vector<Candidate> candidates) {
   changed_.NotifyAll();
 }
 
+CompilersUse CompileAhead::use() const {
+  const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
+  const MutexLock lock(mutex_);
+  CompilersUse use{.threads = static_cast<int>(threads_.size()), .busy_s = seconds(done_)};
+  if (!going_) return use;
+  const auto now = Clock::now();
+  for (const Clock::time_point begun : compiling_) use.busy_s += seconds(now - begun);
+  use.of_s = use.threads * seconds(now - *going_);
+  return use;
+}
+
 void CompileAhead::Work() {
   // Whoever launches kernels that are timed shall not wait for a processor. Linux has a priority for each thread.
   constexpr int kNice = 10;
@@ -50,10 +61,13 @@ void CompileAhead::Work() {
     const Candidate candidate = std::move(waiting_.front());
     waiting_.pop_front();
     if (!begun_.insert(candidate.Identity()).second) continue;
+    const auto begun = compiling_.insert(Clock::now());
     lock.Unlock();
     compile_(candidate);
-    ++compiled_;
     lock.Lock();
+    done_ += Clock::now() - *begun;
+    compiling_.erase(begun);
+    ++compiled_;
   }
 }
 

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -12,6 +14,7 @@
 
 #include "base/mutex.h"
 #include "candidate/candidate.h"
+#include "evaluate/evaluator.h"
 
 namespace hone {
 
@@ -29,16 +32,22 @@ class CompileAhead {
   // In place of all that was wanted before and is not begun. Nothing is compiled twice.
   void Want(std::vector<Candidate> candidates);
   int compiled() const { return compiled_; }
+  // So far; what is being compiled counts as far as it is. From any thread.
+  CompilersUse use() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void Work();
 
   const std::function<void(const Candidate&)> compile_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   Condition changed_;
   std::deque<Candidate> waiting_ HONE_GUARDED_BY(mutex_);
-  std::set<std::string> begun_ HONE_GUARDED_BY(mutex_);  // identities
-  bool going_ HONE_GUARDED_BY(mutex_) = false;
+  std::set<std::string> begun_ HONE_GUARDED_BY(mutex_);                 // identities
+  std::optional<Clock::time_point> going_ HONE_GUARDED_BY(mutex_);      // since then
+  std::multiset<Clock::time_point> compiling_ HONE_GUARDED_BY(mutex_);  // since when each thread that does
+  Clock::duration done_ HONE_GUARDED_BY(mutex_) = {};                   // by what is compiled
   bool closing_ HONE_GUARDED_BY(mutex_) = false;
   std::atomic<int> compiled_ = 0;
   std::vector<std::thread> threads_;

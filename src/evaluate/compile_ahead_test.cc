@@ -94,5 +94,26 @@ TEST(CompileAheadTest, NothingIsCompiledTwice) {
   EXPECT_EQ(std::count(texts.begin(), texts.end(), "a"), 1);
 }
 
+TEST(CompileAheadTest, SaysHowBusyItsThreadsAre) {
+  using std::chrono::milliseconds;
+  Compiler compiler;
+  CompileAhead ahead(2, std::ref(compiler));
+  ahead.Want({Of("a")});
+  EXPECT_EQ(ahead.use().of_s, 0) << "nobody has let it go";
+  ahead.Go();
+  ASSERT_TRUE(compiler.WaitFor(1));
+  std::this_thread::sleep_for(milliseconds(50));
+  const CompilersUse meanwhile = ahead.use();
+  EXPECT_EQ(meanwhile.threads, 2);
+  EXPECT_GE(meanwhile.busy_s, 0.05);
+  EXPECT_LE(meanwhile.busy_s, meanwhile.of_s / 2);
+  compiler.LetGo();
+  while (ahead.compiled() < 1) std::this_thread::sleep_for(milliseconds(1));
+  const CompilersUse done = ahead.use();
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_EQ(ahead.use().busy_s, done.busy_s) << "nobody compiles any more";
+  EXPECT_GE(ahead.use().of_s, done.of_s + 2 * 0.02);
+}
+
 }  // namespace
 }  // namespace hone

@@ -13,6 +13,13 @@
 
 namespace hone {
 
+// How busy threads that compile ahead were, in seconds of all of them together.
+struct CompilersUse {
+  int threads = 0;
+  double busy_s = 0;  // that they compiled
+  double of_s = 0;    // since they were let go
+};
+
 // Not thread-safe: one evaluator, one caller. Evaluate blocks.
 class Evaluator {
  public:
@@ -45,6 +52,8 @@ class Evaluator {
   // Candidates that may come next, the likeliest first, in place of those that were foreseen before. Whoever can get
   // them ready meanwhile does; no verdict depends on it.
   virtual void Foresee(std::vector<Candidate> likely) { static_cast<void>(likely); }
+  // How busy those are that do, so far.
+  virtual CompilersUse Compilers() const { return {}; }
   // Asks the evaluation in flight to end soon; called from another thread or a signal's self-pipe.
   virtual void Interrupt() = 0;
 };

@@ -194,6 +194,8 @@ class LocalEvaluator : public Evaluator {
     if (ahead_) ahead_->Want(std::move(likely));
   }
 
+  CompilersUse Compilers() const override { return ahead_ ? ahead_->use() : CompilersUse(); }
+
   void StartCompilers() {
     if (options_.jobs <= 0) return;
     ahead_ = std::make_unique<CompileAhead>(options_.jobs, [this](const Candidate& candidate) {
