@@ -54,6 +54,7 @@ std::variant<KernelProgram, Complaint> Checker::RunAgain(std::span<const std::si
     kernel.way = nullptr;
     kernel.settings.clear();
     kernel.operand_types.clear();
+    kernel.operand_is_parameter.clear();
     kernel.text = TextOf(statement);
     if (!Settings(statement, kernel)) return complaint_;
   }

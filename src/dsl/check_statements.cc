@@ -410,8 +410,11 @@ bool Checker::Settings(const Statement& statement, Kernel& kernel) {
                 fmt::format("'{}' does not run on a CUDA device yet: write it as a nest", kernel.family->name));
   }
   kernel.compute = ComputeType(program_, kernel);
-  for (const auto& operand : kernel.operands)
-    kernel.operand_types.push_back(program_.buffers[At(operand.buffer)].dtype);
+  for (const auto& operand : kernel.operands) {
+    const KernelBuffer& buffer = program_.buffers[At(operand.buffer)];
+    kernel.operand_types.push_back(buffer.dtype);
+    kernel.operand_is_parameter.push_back(buffer.home == KernelBuffer::Home::kParameter);
+  }
   kernel.target_type = program_.buffers[At(kernel.target)].dtype;
   for (auto& one : kernel.also) one.target_type = program_.buffers[At(one.target)].dtype;
   if (!KnowsSettings(statement, *kernel.family)) return false;

@@ -88,6 +88,7 @@ struct Kernel {
   Shape result;                 // the family's result shape (before a target_shape annotation)
   DType compute = DType::kF32;  // what reals are computed in
   std::vector<DType> operand_types;         // one an operand: what its memory holds
+  std::vector<bool> operand_is_parameter;   // one an operand: what is made of it alone is made once
   DType target_type = DType::kF32;          // what the target's memory holds
   std::vector<KernelAlso> also;             // further results
   std::map<std::string, Setting> settings;  // complete: defaults filled in

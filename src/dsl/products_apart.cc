@@ -49,6 +49,7 @@ class Cutter {
                           std::vector<Expr>(kernel.space.begin(), kernel.space.end()), ScalarType::kReal));
       kernel.operands.push_back(std::move(operand));
       kernel.operand_types.push_back(kernel.compute);
+      kernel.operand_is_parameter.push_back(false);
       kernels.push_back(std::move(product));
     }
     kernel.epilogue = ReplaceValues(kernel.epilogue, [&](const ExprNode& value) -> Expr {

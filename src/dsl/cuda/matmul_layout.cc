@@ -6,7 +6,7 @@ std::int64_t LineStride(const LoopDim& lines, const LoopDim& line, std::size_t o
   return lines.extent == 1 ? (line.extent + 7) / 8 * 8 : lines.strides[operand];
 }
 
-OperandLayout LayoutOf(const Kernel& kernel, const MatmulShape& shape, std::size_t input, DType type) {
+OperandLayout LayoutOf(const Kernel& kernel, const MatmulShape& shape, std::size_t input, DType type, bool turned) {
   const Expr& expr = InputOf(kernel, input);
   if (OperandOf(expr) < 0) return OperandLayout::kElsewise;
   const auto o = static_cast<std::size_t>(expr->buffer);
@@ -23,7 +23,7 @@ OperandLayout LayoutOf(const Kernel& kernel, const MatmulShape& shape, std::size
     return line.strides[o] == 1 && stride != 0 && stride % whole == 0;
   };
   if (in_lines(rows, k)) return OperandLayout::kAlongK;
-  return Bytes(type) == 2 && in_lines(k, rows) ? OperandLayout::kAcrossK : OperandLayout::kElsewise;
+  return turned && in_lines(k, rows) ? OperandLayout::kAcrossK : OperandLayout::kElsewise;
 }
 
 }  // namespace hone::dsl

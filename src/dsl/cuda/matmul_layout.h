@@ -19,7 +19,11 @@ enum class OperandLayout : std::uint8_t { kAlongK, kAcrossK, kElsewise };
 
 // kElsewise: it is not held as `type`, or more than an operand, or does not begin or step by 16 bytes as the copy
 // engine wants it. Where it lies both ways, as with one row, it lies along K.
-OperandLayout LayoutOf(const Kernel& kernel, const MatmulShape& shape, std::size_t input, DType type);
+// `turned`: it may lie across K, which the tensor cores want of 16 bits alone.
+OperandLayout LayoutOf(const Kernel& kernel, const MatmulShape& shape, std::size_t input, DType type, bool turned);
+inline OperandLayout LayoutOf(const Kernel& kernel, const MatmulShape& shape, std::size_t input, DType type) {
+  return LayoutOf(kernel, shape, input, type, Bytes(type) == 2);
+}
 
 // From line to line of such an operand; where there is but one, as if others followed it.
 std::int64_t LineStride(const LoopDim& lines, const LoopDim& line, std::size_t operand);

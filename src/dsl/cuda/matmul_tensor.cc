@@ -13,6 +13,7 @@
 #include "dsl/cuda/matmul_choice.h"
 #include "dsl/cuda/matmul_end.h"
 #include "dsl/cuda/matmul_end_stages.h"
+#include "dsl/cuda/matmul_halves.h"
 #include "dsl/cuda/matmul_layout.h"
 #include "dsl/cuda/matmul_pack.h"
 #include "dsl/cuda/matmul_rows_end.h"
@@ -23,6 +24,7 @@ extern const std::string_view kSettleText;          // dsl/cuda/settle.cuh
 extern const std::string_view kTensorAcrossText;    // dsl/cuda/tensor_across.cuh
 extern const std::string_view kTensorCoreText;      // dsl/cuda/tensor_core.cuh
 extern const std::string_view kTensorGroupsText;    // dsl/cuda/tensor_groups.cuh
+extern const std::string_view kTensorHalvesText;    // dsl/cuda/tensor_halves.cuh
 extern const std::string_view kTensorSegmentsText;  // dsl/cuda/tensor_segments.cuh
 }  // namespace hone
 
@@ -34,6 +36,8 @@ namespace {
 constexpr int kProducerRegisters = 56, kConsumerRegisters = 224, kOneConsumerRegisters = 200,
               kAloneConsumerRegisters = 240;
 constexpr int kProducerBesideTwoSums = 40, kTwoSumsRegisters = 232;
+// Of one warpgroup and of two that make halves, and of two consumers beside.
+constexpr int kSplitterRegisters[] = {104, 104}, kBesideSplitters[] = {200, 152};
 // Of two sums, and of those that are scaled: 4096 x 11008 x 4096 takes 292 us with four and 295 with eight, 4096 x 7168
 // x 2048 with scales of blocks 124 and 122 (docs/measured/cuda_8bit.md).
 constexpr int kStepsInLine = 4, kScaledInLine = 8;
@@ -83,6 +87,7 @@ class TensorEmitter {
     if (TwoSums()) out_.Define(std::string(kSettleText));
     if (Grouped()) out_.Define(std::string(kTensorGroupsText));
     if (settings_.segments) out_.Define(std::string(kTensorSegmentsText));
+    if (TensorSplitters(settings_) > 0) out_.Define(std::string(kTensorHalvesText));
     chunk_ = promoted_ ? settings_.promote : 0;
     const std::int64_t k = text_.shape.k.extent;
     const std::int64_t step = promoted_ ? chunk_ : depth_;
@@ -93,8 +98,9 @@ class TensorEmitter {
     const Packing packing{
         .parts = TensorParts(settings_), .element = ElementType(settings_.precision), .chunk = scaled_ ? chunk_ : 0};
     for (int input = 0; !conv_ && input < 1 + settings_.products; ++input) {
-      operands_.push_back(Layout(input) == OperandLayout::kElsewise ? PackOperand(kernel_, text_, out_, input, packing)
-                                                                    : AsItLies(input));
+      operands_.push_back(Splits(input) || Layout(input) != OperandLayout::kElsewise
+                              ? AsItLies(input)
+                              : PackOperand(kernel_, text_, out_, input, packing));
     }
     Products();
     if (splits_ > 1) text_.EmitSums(partial_, splits_);
@@ -108,6 +114,8 @@ class TensorEmitter {
   bool FoldsGroups() const { return ColumnsOfGroup(kernel_) > 0; }
   const KernelOperand& Ends() const { return InputOperand(kernel_, 2); }
 
+  bool Splits(int input) const { return input == 0 ? settings_.splits_a : input == 1 && settings_.splits_b; }
+  OperandLayout RawLayout(int input) const { return RawLayoutOf(kernel_, text_.shape, At(input)); }
   // Of an operand that is read where it lies; of another, elsewise.
   OperandLayout Layout(int input) const {
     if (conv_) return OperandLayout::kAlongK;
@@ -122,7 +130,7 @@ class TensorEmitter {
   PackedOperand AsItLies(int input) const {
     const KernelOperand* operand = text_.Plain(input);
     const auto o = At(InputOf(kernel_, At(input))->buffer);
-    const bool across = Across(input);
+    const bool across = Splits(input) ? RawLayout(input) == OperandLayout::kAcrossK : Across(input);
     const LoopDim& rows = input == 0 ? text_.shape.m : text_.shape.n;
     const LoopDim &lines = across ? text_.shape.k : rows, &line = across ? rows : text_.shape.k;
     // Of an extent of 1: any that is a multiple of 16 bytes.
@@ -146,6 +154,15 @@ class TensorEmitter {
   TensorMapArgument Map(int input) const {
     if (conv_) return conv_->Map(program_, input, CopiedLines(input));
     const PackedOperand& operand = operands_[At(input)];
+    if (Splits(input)) {
+      const RawBox box = RawBoxOf(RawLayout(input));
+      return {.buffer = operand.buffer,
+              .offset = operand.offset,
+              .shape = operand.shape,
+              .strides = operand.strides,
+              .box = {1, 1, box.lines, box.line},
+              .swizzle = box.swizzle};
+    }
     return {.buffer = operand.buffer,
             .offset = operand.offset,
             .shape = operand.shape,
@@ -168,10 +185,12 @@ class TensorEmitter {
           out_.Scratch("parts", SumsAreWhole(settings_) ? DType::kI32 : DType::kF32, splits_ * text_.Batches() * m * n);
     if (FoldsRows() && !FoldsGroups()) partial_ = RowParts(kernel_, text_, out_, settings_.tile_n);
 
-    out_.BeginKernel("products", 128 * (TensorConsumers(settings_) + 1), static_cast<int>(resident));
+    const std::int64_t splitters = TensorSplitters(settings_);
+    out_.BeginKernel("products", 128 * (TensorConsumers(settings_) + std::max<std::int64_t>(splitters, 1)),
+                     static_cast<int>(resident));
     OpenRing();
-    out_.Open(fmt::format("if (warpgroup == {})", TensorConsumers(settings_)));
-    Produce();
+    out_.Open(fmt::format("if (warpgroup {} {})", splitters == 2 ? ">=" : "==", TensorConsumers(settings_)));
+    splitters > 0 ? ProduceHalves() : Produce();
     out_.Close();
     out_.Open("else");
     Consume();
@@ -191,14 +210,16 @@ class TensorEmitter {
     if (Grouped() || settings_.segments) launch.reads.push_back(Ends().buffer);
     text_.ReadChoice(launch);
     if (blocks_) std::ranges::copy(BuffersOf(kernel_, kernel_.lets[0].body), std::back_inserter(launch.reads));
-    if (scaled_) launch.scratch_reads = {operands_[0].scales, operands_[1].scales};
+    for (const PackedOperand& operand : operands_) {
+      if (!operand.scales.empty()) launch.scratch_reads.push_back(operand.scales);
+    }
     launch.maps = {{"a_map", Map(0)}};
     for (int p = 0; p < settings_.products; ++p) launch.maps.emplace_back(Right("b_map", p), Map(1 + p));
     for (const int operand : end_.operands)
       launch.maps.emplace_back(EndMapName(operand), EndMap(program_, kernel_, text_, settings_, operand));
     if (settings_.end == TensorEnd::kTiles) launch.maps.emplace_back("target_map", TargetMap(program_, kernel_, text_));
     launch.writes_maps = settings_.end == TensorEnd::kTiles;
-    launch.aside = true;
+    launch.aside = splitters == 0;
     launch.static_shared_bytes = TensorStaticBytes(settings_);
     launch.cluster_x = cluster;
     std::int64_t blocks = kernel_.device->multiprocessors * resident / cluster;
@@ -239,23 +260,31 @@ class TensorEmitter {
     }
     out_.Line("extern __shared__ unsigned char tiles[];");
     out_.Line("__shared__ __align__(8) unsigned long full[kStages], empty[kStages];");
+    const std::int64_t splitters = TensorSplitters(settings_);
+    if (splitters > 0) {
+      out_.Line("__shared__ __align__(8) unsigned long raw[2];");
+      out_.Line("__shared__ NextTile next_tiles[2];");
+    }
     if (KeepsB()) out_.Line("__shared__ __align__(8) unsigned long kept[1];");
     out_.Line("const unsigned stages = (SharedAddress(tiles) + 1023) & ~1023u;");
     out_.Line("const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128;");
     if (cluster > 1) out_.Line("const unsigned member = BlockOfCluster();");
     out_.Open("if (threadIdx.x == 0)");
     out_.Open("for (int i = 0; i < kStages; ++i)");
-    out_.Line("InitBarrier(SharedAddress(&full[i]), 1);");
+    // Of a stage: the copy engine, and each warpgroup that makes halves.
+    out_.Line(fmt::format("InitBarrier(SharedAddress(&full[i]), {});", splitters == 0 ? 1 : 2));
     out_.Line(fmt::format("InitBarrier(SharedAddress(&empty[i]), {});", readers * cluster));
     out_.Close();
     if (KeepsB()) out_.Line("InitBarrier(SharedAddress(&kept[0]), 1);");
+    for (std::int64_t i = 0; splitters > 0 && i < 2; ++i)
+      out_.Line(fmt::format("InitBarrier(SharedAddress(&raw[{}]), 1);", i));
     out_.Line("PublishBarriers();");
     out_.Close();
     out_.Await();
     if (Grouped()) FindGroups();
     out_.Line(cluster > 1 ? "SyncCluster();" : "__syncthreads();");
     out_.Line(scaled_ ? "int stage = 0, scales = 0;" : "int stage = 0;");
-    out_.Line(fmt::format("unsigned phase = warpgroup == {} ? 1 : 0;", consumers));
+    out_.Line(fmt::format("unsigned phase = warpgroup {} {} ? 1 : 0;", splitters == 2 ? ">=" : "==", consumers));
   }
 
   void FindGroups() {
@@ -292,6 +321,13 @@ class TensorEmitter {
   // each matrix, whoever has chosen it.
   void OpenItems() {
     if (Grouped()) return OpenItemsOfGroups();
+    const std::string of_cluster = settings_.cluster > 1 ? fmt::format(" / {}", settings_.cluster) : "";
+    out_.Open(fmt::format("for (int item = blockIdx.x{0}; item < {1}; item += gridDim.x{0})", of_cluster, items_));
+    PlacesOfItem();
+  }
+
+  // Where `item` lies, and which steps it has.
+  void PlacesOfItem() {
     const std::int64_t cluster = settings_.cluster, per_batch = tiles_m_ * tiles_n_,
                        per_split = per_batch * text_.Batches();
     const std::int64_t operand_bytes = (text_.shape.m.extent + text_.shape.n.extent * settings_.products) *
@@ -299,9 +335,7 @@ class TensorEmitter {
                                        TensorElementBytes(settings_.precision);
     const std::int64_t row_group =
         KeepsB() || operand_bytes <= kSmallOperands ? 1 : kRowGroup * (settings_.turns ? 2 : 1);
-    const std::string of_cluster = cluster > 1 ? fmt::format(" / {}", cluster) : "";
     const std::string& index = text_.index;
-    out_.Open(fmt::format("for (int item = blockIdx.x{0}; item < {1}; item += gridDim.x{0})", of_cluster, items_));
     if (splits_ > 1) out_.Line(fmt::format("const int part = item / {};", per_split));
     const std::string of_part = splits_ > 1 ? fmt::format("item % {}", per_split) : "item";
     if (text_.shape.chooses) {
@@ -362,14 +396,9 @@ class TensorEmitter {
       out_.Line("ExpectBytes(barrier, kStageBytes + (last ? kScaleBytes : 0));");
       out_.Open("if (last)");
       out_.Line("const unsigned scales_to = stages + kStages * kStageBytes + scales * kScaleBytes;");
-      for (const int input : {0, 1}) {
-        const std::int64_t tile = input == 0 ? settings_.tile_m : settings_.tile_n;
-        out_.Line(fmt::format(
-            "CopyBytes(scales_to{}, {} + (static_cast<long>({}_batch) * {} + block / {}) * {} + {}, {}, barrier);",
-            input == 0 ? "" : fmt::format(" + {}", settings_.tile_m * 4), operands_[input].scales,
-            input == 0 ? "a" : "b", steps_, blocks_a_step_, ScaleRows(text_.RowsOf(input)), input == 0 ? "m0" : "n0",
-            tile * 4));
-      }
+      for (const int input : {0, 1})
+        CopyScales(input, input == 0 ? "scales_to" : fmt::format("scales_to + {}", settings_.tile_m * 4),
+                   fmt::format("block / {}", blocks_a_step_));
       out_.Line("if (++scales == kScales) scales = 0;");
       out_.Close();
     } else {
@@ -388,6 +417,60 @@ class TensorEmitter {
     EmitEndCopies(end_, text_, out_, settings_);
     out_.Close();
     out_.Close();
+  }
+
+  // Producers that make halves of what the copy engine brings, a warpgroup for each operand; what is packed one of them
+  // has copied. A step is a stage.
+  void ProduceHalves() {
+    const std::int64_t parts = TensorParts(settings_), splitters = TensorSplitters(settings_),
+                       consumers = TensorConsumers(settings_);
+    out_.Line(fmt::format("GiveRegisters<{}>();", kSplitterRegisters[splitters - 1]));
+    out_.Line("unsigned char* const ring = tiles + (stages - SharedAddress(tiles));");
+    std::int64_t raw_at = TensorRingBytes(settings_) - splitters * kSplitRawBytes;
+    for (const int input : {0, 1}) {
+      if (!Splits(input)) continue;
+      const int other = 1 - input;
+      const auto tile_at = [&](int of) { return of == 0 ? 0 : parts * PartBytes(0); };
+      const auto scales_at = [&](int of) { return of == 0 ? 0 : settings_.tile_m * 4; };
+      if (splitters == 2) out_.Open(input == 0 ? fmt::format("if (warpgroup == {})", consumers) : "else");
+      Splitter splitter{.input = input,
+                        .lies = RawLayout(input),
+                        .index = text_.index,
+                        .row0 = input == 0 ? "m0" : "n0",
+                        .batch = input == 0 ? "a_batch" : "b_batch",
+                        .tile_at = tile_at(input),
+                        .scales_at = scales_at(input),
+                        .raw_at = raw_at,
+                        .items = items_,
+                        .places = [this] { PlacesAndBatches(); },
+                        .copy_another = {}};
+      raw_at += kSplitRawBytes;
+      if (!Splits(other)) {
+        splitter.copy_another = [&] {
+          out_.Line("const unsigned barrier = SharedAddress(&full[stage]), to = stages + stage * kStageBytes;");
+          out_.Line(fmt::format("ExpectBytes(barrier, {});", parts * PartBytes(other) + kSplitRows * 4));
+          CopyScales(other, fmt::format("stages + scales_at + {}", scales_at(other)), "block");
+          for (std::int64_t p = 0; p < parts; ++p)
+            CopyTile(other, tile_at(other) + p * PartBytes(other), other == 0 ? "a_map" : "b_map",
+                     other == 0 ? "a_batch" : "b_batch", p);
+        };
+      }
+      EmitSplitter(out_, settings_, splitter);
+      if (splitters == 2) out_.Close();
+    }
+  }
+  void PlacesAndBatches() {
+    PlacesOfItem();
+    const std::vector<std::string> batches = text_.OpenBatches("batch", -1);
+    out_.Line(
+        fmt::format("const int a_batch = {}, b_batch = {};", text_.BatchOf(0, batches), text_.BatchOf(1, batches)));
+  }
+  // The scales of a tile's rows, of the chunk of that number.
+  void CopyScales(int input, const std::string& to, const std::string& chunk) {
+    out_.Line(fmt::format("CopyBytes({}, {} + (static_cast<long>({}_batch) * {} + {}) * {} + {}, {}, barrier);", to,
+                          operands_[At(input)].scales, input == 0 ? "a" : "b", steps_, chunk,
+                          ScaleRows(text_.RowsOf(input)), input == 0 ? "m0" : "n0",
+                          (input == 0 ? settings_.tile_m : settings_.tile_n) * 4));
   }
 
   // What is kept of B, a step after the other, by each block of a cluster for itself.
@@ -436,9 +519,10 @@ class TensorEmitter {
 
   // The consumers: 64 rows of the tile each.
   void Consume() {
-    const std::int64_t width = TensorWidth(settings_);
+    const std::int64_t width = TensorWidth(settings_), splitters = TensorSplitters(settings_);
     const std::string& index = text_.index;
-    out_.Line(fmt::format("TakeRegisters<{}>();", TwoSums()                        ? kTwoSumsRegisters
+    out_.Line(fmt::format("TakeRegisters<{}>();", splitters > 0                    ? kBesideSplitters[splitters - 1]
+                                                  : TwoSums()                      ? kTwoSumsRegisters
                                                   : TensorConsumers(settings_) > 1 ? kConsumerRegisters
                                                   : width == 256                   ? kAloneConsumerRegisters
                                                                                    : kOneConsumerRegisters));
@@ -660,6 +744,10 @@ class TensorEmitter {
     out_.Line("if (++scales == kScales) scales = 0;");
     out_.Line("const float* const rows = scale + warpgroup * 64 + thread / 32 * 16 + thread % 32 / 4;");
     out_.Line("const float upper = rows[0], lower = rows[8];");
+    if (TensorSplitters(settings_) == 2) {  // there are no registers for them
+      return out_.Line(fmt::format("const float2* const across = reinterpret_cast<const float2*>(scale + {} + column);",
+                                   settings_.tile_m));
+    }
     out_.Line(fmt::format("float2 across[{}];", tile_n / 8));
     out_.Unroll();
     out_.Line(fmt::format(
@@ -708,9 +796,12 @@ class TensorEmitter {
       return;
     }
     out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", settings_.tile_n / 8));
+    const bool in_registers = TensorSplitters(settings_) < 2;
+    if (!in_registers) out_.Line("const float2 one = across[i * 4];");
     for (int e = 0; e < 4; ++e) {
-      out_.Line(fmt::format("sum[i * 4 + {0}] = fmaf({3}[i * 4 + {0}], {1} * across[i].{2}, sum[i * 4 + {0}]);", e,
-                            e < 2 ? "upper" : "lower", e % 2 == 0 ? "x" : "y", sums));
+      out_.Line(fmt::format("sum[i * 4 + {0}] = fmaf({3}[i * 4 + {0}], {1} * {4}.{2}, sum[i * 4 + {0}]);", e,
+                            e < 2 ? "upper" : "lower", e % 2 == 0 ? "x" : "y", sums,
+                            in_registers ? "across[i]" : "one"));
     }
     out_.Close();
   }

@@ -2,17 +2,16 @@
 // with the bulk copy engine, one or two others multiply what is in them (wgmma) and end the elements. Blocks stay and
 // take tile after tile.
 //
-//   f32x3  as accurate as FP32: each operand is packed before as the sum of two halves, high + low, scaled by a power
-//   of
-//          two for each row and `promote` elements of K, and three products are made of them: low * high, high * low,
-//          high * high. The tensor core's accumulator truncates whenever something is added to it, which over long K
-//          would be the largest error by far; so the small products come first, and after every `promote` of K it is
-//          scaled back, added to a sum in registers and begun anew. Two consumers take turns then, so that one's
-//          products hide the other's sums.
-//          An infinity or a NaN makes NaNs of its row or column, also where FP32 has an infinity.
+//   f32x3  as accurate as FP32: each operand is the sum of two halves, high + low, scaled by a power of two for each
+//   row
+//          and `promote` elements of K; it is packed so before, or becomes that where it is multiplied
+//          (matmul_halves.h). Three products are made of them: low * high, high * low, high * high. The tensor core's
+//          accumulator truncates whenever something is added to it, which over long K would be the largest error by
+//          far; so the small products come first, and after every `promote` of K it is scaled back, added to a sum in
+//          registers and begun anew. Two consumers take turns then, so that one's products hide the other's sums. An
+//          infinity or a NaN makes NaNs of its row or column, also where FP32 has an infinity.
 //   f16    one product of scaled halves, promoted likewise: as accurate as TF32. Of operands that are halves already it
-//   is
-//          what bf16 is.
+//          is what bf16 is.
 //   bf16   one product of bfloat16s, for operands that are such
 //   tf32   one product of floats, which the copy engine rounds to TF32: of convolutions alone
 //   f8     one product of reals of 8 bits, for operands that are such: the accumulator keeps some 13 bits of them, so

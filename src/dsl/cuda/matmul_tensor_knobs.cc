@@ -9,6 +9,7 @@
 #include "dsl/cuda/matmul_choice.h"
 #include "dsl/cuda/matmul_end.h"
 #include "dsl/cuda/matmul_end_stages.h"
+#include "dsl/cuda/matmul_halves.h"
 #include "dsl/cuda/matmul_rows_end.h"
 #include "dsl/knobs.h"
 #include "dsl/way.h"
@@ -111,6 +112,11 @@ std::int64_t KeptSteps(const Kernel& kernel, const TensorSettings& settings) {
   return EndsInStages(kernel, shape, settings) && !EndsInStages(kernel, shape, kept) ? 0 : kept.kept_steps;
 }
 
+// Where operands become halves, as far as that is settled.
+std::string HalvesOf(const Kernel& kernel) {
+  return kernel.settings.contains("halves") ? WordSetting(kernel, "halves") : "before";
+}
+
 // Of the knobs before `stages`.
 TensorSettings TensorSettingsOf(const Kernel& kernel) {
   TensorSettings settings;
@@ -132,6 +138,9 @@ TensorSettings TensorSettingsOf(const Kernel& kernel) {
   }
   settings.turns = kernel.settings.contains("turns") && WordSetting(kernel, "turns") == "yes";
   if (settings.turns) settings.tile_m = 64;
+  const std::string halves = HalvesOf(kernel);
+  settings.splits_a = halves == "left" || halves == "both";
+  settings.splits_b = halves == "right" || halves == "both";
   settings.row_bytes = RowBytes(kernel, settings);
   settings.kept_steps = KeptSteps(kernel, settings);
   return settings;
@@ -220,7 +229,14 @@ std::optional<double> TensorCost(const Kernel& kernel, TensorPrecision precision
   return IsLarge(shape) ? 1.5 : 3;
 }
 
-std::vector<std::size_t> TensorPacks(const Kernel& kernel) { return PackedInputs(kernel, PrecisionOf(kernel)); }
+std::vector<std::size_t> TensorPacks(const Kernel& kernel) {
+  const TensorSettings settings = TensorSettingsOf(kernel);
+  std::vector<std::size_t> packed = PackedInputs(kernel, PrecisionOf(kernel));
+  std::erase_if(packed, [&](std::size_t input) {
+    return (input == 0 && settings.splits_a) || (input == 1 && settings.splits_b);
+  });
+  return packed;
+}
 
 std::vector<Setting> TensorProductsValues(const Kernel& kernel) {
   if (kernel.lets.empty()) return {};
@@ -256,6 +272,7 @@ std::vector<Setting> TensorTileValues(const Kernel& kernel) {
   }
   std::erase_if(sizes,
                 [&](const auto& size) { return size[1] * ProductsAtATime(kernel) > MostColumns(kernel, size[0]); });
+  if (HalvesOf(kernel) != "before") sizes = {{kSplitRows, kSplitRows}};
   // A tile has both columns of each pair.
   std::erase_if(sizes, [&](const auto& size) { return size[1] % ColumnsOfPairs(kernel) != 0; });
   // Read by single columns, or leaving in lines, what the chain has is spilled beside sums of 256 columns.
@@ -349,6 +366,78 @@ std::optional<std::string> CheckTensorTurns(const Kernel& kernel, const Setting&
   return std::get<std::string>(value.value) == "yes" ? WhyNoTurns(kernel) : std::nullopt;
 }
 
+namespace {
+constexpr const char* kHalves[] = {"before", "left", "right", "both"};
+
+// What a product takes in microseconds, packing included. Measured on an H200 (docs/measured/cuda_matmul.md): how long
+// a stage of 64 of K takes, what is packed, and what is read and written, a microsecond, by warpgroups that make
+// halves.
+double HalvesCost(const Kernel& kernel, const MatmulShape& shape, const TensorSettings& settings) {
+  constexpr double kStage[] = {1.2, 1.9, 1.93}, kStageOfOneHalf[] = {0.55, 1.2, 1.3}, kPacked = 3.9e6,
+                   kMoved[] = {4.1e6, 3.6e6, 3.5e6};
+  const bool two = TensorParts(settings) == 2;
+  double packed = 0, moved = static_cast<double>(shape.m.extent * shape.n.extent * BatchesOf(shape)) *
+                             static_cast<double>(Bytes(kernel.target_type));
+  for (const std::size_t input : {std::size_t{0}, std::size_t{1}}) {
+    const int operand = OperandOf(InputOf(kernel, input));
+    double elements = static_cast<double>((input == 0 ? shape.m : shape.n).extent * shape.k.extent);
+    for (const LoopDim& dim : shape.batch) {
+      if (operand < 0 || dim.strides[static_cast<std::size_t>(operand)] != 0)
+        elements *= static_cast<double>(dim.extent);
+    }
+    const bool splits = input == 0 ? settings.splits_a : settings.splits_b;
+    moved += elements * (splits || two ? 4 : 2);
+    const bool once = operand >= 0 && kernel.operand_is_parameter[static_cast<std::size_t>(operand)];
+    if (!splits && !once) packed += elements * (two ? 8 : 6);
+  }
+  const std::int64_t tiles = TilesOf(shape, kSplitRows, kSplitRows),
+                     split = SplitOf(kernel, shape, kSplitRows, kSplitRows),
+                     stages = CeilDiv(tiles * split, kernel.device->multiprocessors) *
+                              CeilDiv(CeilDiv(shape.k.extent, kSplitDepth), split);
+  const auto splitters = static_cast<std::size_t>(TensorSplitters(settings));
+  const double multiplied = static_cast<double>(stages) * (two ? kStage : kStageOfOneHalf)[splitters];
+  return packed / kPacked + std::max(multiplied, moved / kMoved[splitters]);
+}
+
+TensorSettings WithHalves(TensorSettings settings, std::string_view word) {
+  settings.splits_a = word == "left" || word == "both";
+  settings.splits_b = word == "right" || word == "both";
+  return settings;
+}
+}  // namespace
+
+std::vector<Setting> TensorHalvesValues(const Kernel& kernel) {
+  if (!IsScaled(kernel)) return {};
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
+  const auto cost = [&](const Setting& value) {
+    return HalvesCost(kernel, shape, WithHalves(TensorSettingsOf(kernel), std::get<std::string>(value.value)));
+  };
+  std::vector<Setting> values;
+  for (const char* word : kHalves) {
+    if (!CheckTensorHalves(kernel, Word(word))) values.push_back(Word(word));
+  }
+  std::ranges::stable_sort(values, {}, cost);
+  return values;
+}
+std::optional<std::string> CheckTensorHalves(const Kernel& kernel, const Setting& value) {
+  if (!IsScaled(kernel)) return "no operand of it becomes halves; remove it";
+  if (auto why = CheckWord(value, {"before", "left", "right", "both"})) return why;
+  TensorSettings settings = WithHalves(TensorSettingsOf(kernel), std::get<std::string>(value.value));
+  if (TensorSplitters(settings) == 0) return std::nullopt;
+  if (EndsOfParts(kernel) || HasChoice(kernel) || FoldsColumns(kernel) || ProductsOf(kernel) > 1)
+    return "only of one plain product operands become halves where they are multiplied; try before";
+  const MatmulShape shape = MatmulShape::WithHeads(kernel);
+  for (const std::size_t input : {std::size_t{0}, std::size_t{1}}) {
+    if ((input == 0 ? settings.splits_a : settings.splits_b) &&
+        RawLayoutOf(kernel, shape, input) == OperandLayout::kElsewise)
+      return fmt::format("{} does not lie in lines of f32 that the copy engine reads; try before",
+                         input == 0 ? "the left operand" : "the right operand");
+  }
+  settings.promote = kSplitDepth;
+  settings.stages = 2;
+  return CheckTensor(kernel.device->limits, settings);
+}
+
 std::vector<Setting> TensorStagesValues(const Kernel& kernel) {
   TensorSettings settings = TensorSettingsOf(kernel);
   settings.stages = settings.kept_steps > 0 ? kMostStagesOfA : kMostStages;
@@ -375,6 +464,7 @@ std::optional<std::string> CheckTensorStages(const Kernel& kernel, const Setting
 std::vector<Setting> TensorPromoteValues(const Kernel& kernel) {
   if (PrecisionOf(kernel) == TensorPrecision::kF8) return {Whole(128), Whole(256), Whole(512), Whole(0)};
   if (!Promotes(kernel)) return {Whole(0)};
+  if (HalvesOf(kernel) != "before") return {Whole(kSplitDepth)};
   if (PrecisionOf(kernel) == TensorPrecision::kF16) return {Whole(256), Whole(128)};
   // 128 is no faster, and near the end of FP32's budget on positive inputs (docs/measured/cuda_matmul.md).
   return {Whole(64)};
@@ -390,6 +480,8 @@ std::optional<std::string> CheckTensorPromote(const Kernel& kernel, const Settin
   const auto* whole = std::get_if<std::int64_t>(&value.value);
   if (!whole || (*whole != 64 && *whole != 128 && *whole != 256 && *whole != 512))
     return "it is 64, 128, 256 or 512; try 64";
+  if (HalvesOf(kernel) != "before" && *whole != kSplitDepth)
+    return fmt::format("what becomes halves where it is multiplied has a scale for {0} of K; try {0}", kSplitDepth);
   return std::nullopt;
 }
 
@@ -406,6 +498,7 @@ std::optional<std::string> CheckTensorSums(const Kernel& kernel, const Setting& 
 }
 
 std::vector<Setting> TensorClusterValues(const Kernel& kernel) {
+  if (HalvesOf(kernel) != "before") return {Whole(1)};
   // Where two parts are read of both operands, sharing gains nothing (docs/measured/cuda_matmul.md).
   if (PrecisionOf(kernel) == TensorPrecision::kF32x3) return {Whole(1)};
   // Where one tile has all rows, the other block of a pair would have none: a decoder's step of 16 rows takes 261 us
@@ -418,7 +511,9 @@ std::vector<Setting> TensorClusterValues(const Kernel& kernel) {
   if (FoldsColumns(kernel)) return {Whole(2), Whole(1)};
   return {Whole(1), Whole(2)};
 }
-std::optional<std::string> CheckTensorCluster(const Kernel&, const Setting& value) { return CheckRange(value, 1, 2); }
+std::optional<std::string> CheckTensorCluster(const Kernel& kernel, const Setting& value) {
+  return CheckRange(value, 1, HalvesOf(kernel) == "before" ? 2 : 1);
+}
 
 std::vector<Setting> TensorSplitValues(const Kernel& kernel) {
   const MatmulShape shape = MatmulShape::WithHeads(kernel);

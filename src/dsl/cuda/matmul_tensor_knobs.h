@@ -30,6 +30,8 @@ std::vector<Setting> TensorTileValues(const Kernel& kernel);
 std::optional<std::string> CheckTensorTile(const Kernel& kernel, const Setting& value);
 std::vector<Setting> TensorTurnsValues(const Kernel& kernel);
 std::optional<std::string> CheckTensorTurns(const Kernel& kernel, const Setting& value);
+std::vector<Setting> TensorHalvesValues(const Kernel& kernel);
+std::optional<std::string> CheckTensorHalves(const Kernel& kernel, const Setting& value);
 std::vector<Setting> TensorStagesValues(const Kernel& kernel);
 std::optional<std::string> CheckTensorStages(const Kernel& kernel, const Setting& value);
 std::vector<Setting> TensorPromoteValues(const Kernel& kernel);
@@ -49,6 +51,11 @@ inline constexpr Knob kTensorTileKnob{"tile", "rows x columns of the result that
 inline constexpr Knob kTensorTurnsKnob{
     "turns", "of a tile's halves: no, they are made together; yes, one is ended while the other is multiplied",
     TensorTurnsValues, CheckTensorTurns};
+inline constexpr Knob kTensorHalvesKnob{
+    "halves",
+    "where operands become such: before, by kernels of their own; left, right or both, tile by tile where they are "
+    "multiplied",
+    TensorHalvesValues, CheckTensorHalves};
 inline constexpr Knob kTensorStagesKnob{"stages",
                                         "tiles of both operands that are in flight in shared memory, 64 of K each",
                                         TensorStagesValues, CheckTensorStages};

@@ -52,7 +52,7 @@ std::int64_t TensorKeptBytes(const TensorSettings& settings) {
 
 std::int64_t TensorRingBytes(const TensorSettings& settings) {
   return settings.stages * TensorStageBytes(settings) + (settings.stages + 1) * TensorScaleBytes(settings) +
-         TensorKeptBytes(settings);
+         TensorKeptBytes(settings) + TensorSplitters(settings) * kSplitRawBytes;
 }
 
 std::int64_t TensorSharedBytes(const TensorSettings& settings) {
@@ -76,6 +76,12 @@ std::optional<std::string> CheckTensor(const MultiprocessorLimits& limits, const
   }
   if (settings.promote > 0 && TensorWidth(settings) > MostPromotedColumns(settings.precision, settings.tile_m))
     return fmt::format("tiles of {} columns leave no registers for promoted sums; try 128x128", TensorWidth(settings));
+  if (TensorSplitters(settings) > 0) {
+    if (settings.tile_m != kSplitRows || settings.tile_n != kSplitRows)
+      return fmt::format("halves are made of tiles of {0}x{0}; try before", kSplitRows);
+    if (settings.promote != kSplitDepth) return fmt::format("halves have a scale for {} of K; try before", kSplitDepth);
+    if (settings.cluster != 1) return "blocks that share their tiles of B make no halves of them; try before";
+  }
   if (settings.sums == 2) {
     if (settings.promote != TensorDepth(settings.precision))
       return fmt::format("two sums are of a stage each, {} elements; try 1", TensorDepth(settings.precision));
@@ -84,11 +90,12 @@ std::optional<std::string> CheckTensor(const MultiprocessorLimits& limits, const
   }
   const std::int64_t beside = TensorStaticBytes(settings);
   if (TensorSharedBytes(settings) + beside > limits.block_shared_bytes) {
-    return fmt::format("{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}",
-                       settings.stages, TensorStageBytes(settings), limits.block_shared_bytes,
-                       (limits.block_shared_bytes - beside - 1024 - TensorScaleBytes(settings) -
-                        TensorEndBytes(settings) - TensorKeptBytes(settings)) /
-                           (TensorStageBytes(settings) + TensorScaleBytes(settings)));
+    return fmt::format(
+        "{} stages of {} bytes are more than a block's {} bytes of shared memory; try {}", settings.stages,
+        TensorStageBytes(settings), limits.block_shared_bytes,
+        (limits.block_shared_bytes - beside - 1024 - TensorScaleBytes(settings) - TensorEndBytes(settings) -
+         TensorKeptBytes(settings) - TensorSplitters(settings) * kSplitRawBytes) /
+            (TensorStageBytes(settings) + TensorScaleBytes(settings)));
   }
   return std::nullopt;
 }

@@ -25,10 +25,11 @@ struct TensorSettings {
   std::int64_t split = 1;     // parts of K, for blocks of their own; a second kernel adds them up in order
   std::int64_t products = 1;  // of one A and so many right operands, tile_n columns of each
   TensorEnd end = TensorEnd::kLines;
-  std::int64_t groups = 0;  // of rows, each with a B of its own; 0 = all rows have the same
-  bool segments = false;    // of K, a product each
-  bool turns = false;       // two consumers take turns, tile_m is 64
-  int sums = 1;             // of `promote` elements, that a thread has: 2, one is promoted while the other is made
+  std::int64_t groups = 0;                  // of rows, each with a B of its own; 0 = all rows have the same
+  bool segments = false;                    // of K, a product each
+  bool turns = false;                       // two consumers take turns, tile_m is 64
+  bool splits_a = false, splits_b = false;  // halves are made of its tiles where they are multiplied (matmul_halves.h)
+  int sums = 1;  // of `promote` elements, that a thread has: 2, one is promoted while the other is made
 };
 
 inline constexpr std::int64_t kTensorRowBytes = 128;  // of K in a stage, at most
@@ -49,6 +50,12 @@ bool HoldsTwoSums(std::int64_t tile_m, std::int64_t columns);
 // Parts that an operand is packed as, and columns of all products, which are one to wgmma.
 std::int64_t TensorParts(const TensorSettings& settings);
 std::int64_t TensorWidth(const TensorSettings& settings);
+// Warpgroups that make halves of tiles of f32, each of an operand's of kSplitRows x kSplitDepth; bytes of such a tile,
+// and of all of them.
+inline constexpr std::int64_t kSplitRows = 128, kSplitDepth = 64, kSplitRawBytes = kSplitRows * kSplitDepth * 4;
+inline std::int64_t TensorSplitters(const TensorSettings& settings) {
+  return (settings.splits_a ? 1 : 0) + (settings.splits_b ? 1 : 0);
+}
 // Whether a tile's sums are whole numbers of 32 bits.
 inline bool SumsAreWhole(const TensorSettings& settings) { return settings.precision == TensorPrecision::kI8; }
 // Warpgroups that multiply.

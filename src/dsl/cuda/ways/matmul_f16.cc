@@ -12,7 +12,7 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, TensorPrecision::kF16); }
 
 constexpr Knob kKnobs[] = {
-    kTensorProductsKnob, kTensorTileKnob,    kTensorTurnsKnob, kTensorStagesKnob,
+    kTensorProductsKnob, kTensorTileKnob,    kTensorTurnsKnob, kTensorHalvesKnob, kTensorStagesKnob,
     kTensorPromoteKnob,  kTensorClusterKnob, kTensorSplitKnob, kTensorEndKnob,
 };
 

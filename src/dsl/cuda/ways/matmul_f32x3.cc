@@ -12,7 +12,8 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, TensorPrecision::kF32x3); }
 
 constexpr Knob kKnobs[] = {
-    kProductsApartKnob, kTensorTileKnob, kTensorStagesKnob, kTensorPromoteKnob, kTensorClusterKnob, kTensorSplitKnob,
+    kProductsApartKnob, kTensorTileKnob,    kTensorHalvesKnob, kTensorStagesKnob,
+    kTensorPromoteKnob, kTensorClusterKnob, kTensorSplitKnob,
 };
 
 }  // namespace

@@ -95,7 +95,7 @@ TEST_F(CudaMatmulTest, WhatIsAroundAProductIsInItsKernels) {
 }
 
 TEST_F(CudaMatmulTest, ALongDepthIsSplitAndAddedUpInOrder) {
-  const auto plan = Build(Product(256, 524288, 256));
+  const auto plan = Build(Product(256, 524288, 256, "precision: f32x3, halves: before"));
   ASSERT_EQ(plan.launches.size(), 4u);
   EXPECT_GE(std::get<LaunchStep>(plan.plan.steps[2]).grid[0], 100);
   for (const auto& kernel : plan.launches) {
