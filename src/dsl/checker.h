@@ -139,10 +139,11 @@ class Checker {
   // `made`: the shape of what the statement makes of it.
   int Target(const Aim& aim, const Shape& made, const Kernel& kernel, Expr& value);
   bool AddAlso(const Statement& statement, Kernel& kernel);
-  // Of targets that are written into an input: whether the kernel reads of it only what it writes at the same place.
-  // Those operands become the target itself.
+  // Of targets that are written into an input: whether the kernel reads of it only what it writes at the same place, or
+  // in the same short row. Those operands become the target itself.
   bool MayUpdate(const Statement& statement, Kernel& kernel);
-  static bool IsOwnPlace(const Kernel& kernel, const ExprNode& load);
+  static std::vector<std::int64_t> RowStridesOf(const Kernel& kernel);
+  static bool IsOwnPlace(const Kernel& kernel, const ExprNode& load, const std::vector<std::int64_t>& strides);
   void NoteWritten(const Kernel& kernel);
   // What an intermediate is stored as.
   DType TypeOfValue(const Kernel& kernel, const Expr& value) const;

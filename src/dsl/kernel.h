@@ -30,7 +30,7 @@ struct KernelBuffer {
   int position = 0;    // among those of its home
   bool fixed = false;  // an intermediate that is made once, when the plan is prepared (dsl/once.h)
   // Of an output: the input whose memory it is. Whatever reads that one comes before the kernel that makes this one,
-  // or is that kernel: then it reads of each element what it is about to write, by this buffer.
+  // or is that kernel: it then reads what it is about to write there, or in the same row, by this buffer.
   int updates = -1;
 };
 

@@ -59,19 +59,54 @@ TEST(UpdatesTest, AnInputIsReadBeforeItIsWrittenInto) {
 }
 
 TEST(UpdatesTest, AStatementReadsTheElementThatItWrites) {
-  const std::string head = "input x: f32[4, 6]\noutput y: f32[4, 6] updates x\n";
-  const std::string value = ": make a value of it first, and 'y = map(...)' of that",
-                    other =
-                        "'y' is written into 'x', of which a map or a nest may read the element that it writes, and "
-                        "no other" +
-                        value;
-  EXPECT_EQ(Complained(head + "y = nest [i < 4, j < 6] (select(j == 2, 0, x[i, j]))"), "");
-  EXPECT_EQ(Complained(head + "y = nest [i < 4, j < 6] (x[i, 5 - j])"), other);
-  EXPECT_EQ(Complained(head + "y = nest [i < 4, j < 6] (sum [k < 6] (x[i, k]))"), other);
-  EXPECT_EQ(Complained(head + "view t = x: [4, 6] strides [1, 4]\ny = map(t)"), other);
-  EXPECT_EQ(Complained(head + "y = softmax(x) over [1]"), other);
-  EXPECT_EQ(Complained(head + "output z: f32[4, 6]\ny = map(x) -> it + 1 also z = x * 2"), "");
-  EXPECT_EQ(Complained(head + "view t = x: [4, 6] strides [1, 4]\noutput z: f32[4, 6]\ny = map(x) also z = t"), other);
+  const std::string head = "input x: f32[4, 96]\noutput y: f32[4, 96] updates x\n";
+  const std::string other =
+      "'y' is written into 'x', of which a map, a nest, a norm or a softmax may read the element that it writes, and a "
+      "nest others of a row of up to 64: make a value of it first, and 'y = map(...)' of that";
+  EXPECT_EQ(Complained(head + "y = nest [i < 4, j < 96] (select(j == 2, 0, x[i, j]))"), "");
+  EXPECT_EQ(Complained(head + "y = nest [i < 4, j < 96] (x[i, 95 - j])"), other);
+  EXPECT_EQ(Complained(head + "y = nest [i < 4, j < 96] (sum [k < 96] (x[i, k]))"), other);
+  EXPECT_EQ(Complained(head + "view t = x: [4, 96] strides [1, 4]\ny = map(t)"), other);
+  EXPECT_EQ(Complained(head + "y = scan sum(x) over [1]"), other);
+  EXPECT_EQ(Complained(head + "output z: f32[4, 96]\ny = map(x) -> it + 1 also z = x * 2"), "");
+  EXPECT_EQ(Complained(head + "view t = x: [4, 96] strides [1, 4]\noutput z: f32[4, 96]\ny = map(x) also z = t"),
+            other);
+}
+
+TEST(UpdatesTest, ANormReadsTheRowsThatItWrites) {
+  const std::string head = "input x: f32[4, 96]\ninput s: f32[4, 1]\noutput y: f32[4, 96] updates x\n",
+                    row = "output z: f32[4, 1] updates s\n", other = "'{0}' is written into '{1}'";
+  EXPECT_EQ(Complained(head + "y = softmax(x) over [1]"), "");
+  EXPECT_EQ(Complained(head + "y = norm(x) over [1] let m = sum(it) -> it / m"), "");
+  EXPECT_EQ(Complained(head + "y = norm(x) over [0] let m = sum(it * s) -> x / m"), "");
+  EXPECT_EQ(Complained(head + row + "y = norm(x) over [1] let m = sum(it) -> it also z: [4, 1] = s + m"), "");
+  EXPECT_NE(Complained(head + "view t = x: [4, 96] strides [96, -1] offset 95\n"
+                              "y = norm(x) over [1] let m = sum(it * t) -> it / m"),
+            "");
+  // What a row has one of is read by all of its elements.
+  EXPECT_NE(Complained(head + row + "y = norm(x) over [1] let m = sum(it) -> it * s also z: [4, 1] = s + m"), "");
+  EXPECT_NE(Complained(head + row + "y = norm(x * s) over [1] let m = sum(it) -> it also z: [4, 1] = m"), "");
+}
+
+TEST(UpdatesTest, ANestReadsTheShortRowThatItWrites) {
+  const std::string head = "input x: f32[4, 3, 6]\ninput w: f32[4, 3]\noutput y: f32[4, 3, 6] updates x\n";
+  const auto chosen = [&](const std::string& nest) {
+    const auto lowered = Lower("program p\n" + head + nest, nullptr, {});
+    const auto* program = std::get_if<KernelProgram>(&lowered);
+    return program == nullptr ? ToString(std::get<Complaint>(lowered)) : std::string(program->kernels[0].way->name);
+  };
+  EXPECT_EQ(chosen("y = nest [i < 4, l < 3, j < 6] (x[i, l, 5 - j])"), "window");
+  EXPECT_EQ(chosen("y = nest [i < 4, l < 3, j < 6] (x[i, 2 - l, j])"), "window") << "of 18 elements";
+  EXPECT_EQ(chosen("y = nest [i < 4, l < 3, j < 6] (sum [k < 6] (x[i, l, k]) + x[i, l, j])"), "window");
+  EXPECT_EQ(chosen("view v = x: [12, 5] strides [6, 1] offset 1\n"
+                   "y: [4, 3, 6] = nest [r < 12, j < 6] (select(j < 5, v[r, j], 0))"),
+            "window");
+  EXPECT_EQ(chosen("y = nest [i < 4, l < 3, j < 6] (x[i, l, j] + w[i, l])"), "elements");
+  const std::string elements = chosen("y = nest [i < 4, l < 3, j < 6] (x[i, l, 5 - j]) with {way: elements}");
+  EXPECT_NE(elements.find("it may have written what is still to be read of the row that it updates; try window"),
+            std::string::npos)
+      << elements;
+  EXPECT_NE(Complained(head + "y = nest [i < 4, l < 3, j < 6] (x[3 - i, l, j])"), "") << "of 72";
 }
 
 // Pieces of caches that are written: by one place, by a range, beyond the end, by a condition out of data, all.
@@ -123,6 +158,81 @@ TEST(UpdatesTest, SeveralResultsAreMadeOfWhatWasThere) {
   testing::ExpectRight(testing::MustCheck(text), 2, random);
 }
 
+// A state that decays, and the sum of each row of what it becomes; a further result of what was there; what there is
+// one of a row, written into what there was; rows and columns; softmax.
+const std::string kFolds[] = {
+    "input x: {0}[7, {1}]\ninput a: {0}[7, {1}]\ninput c: {0}[{1}]\ninput d: {0}[7]\noutput after: {0}[7, {1}] "
+    "updates a\noutput y: f32[7]\nafter = norm(a * exp(c) + x) over [1]{2}\n  let s = sum(it * c)\n  -> it\n"
+    "  also y: [7] = s + 2",
+    "input x: {0}[7, {1}]\ninput a: {0}[7, {1}]\noutput after: {0}[7, {1}] updates a\noutput z: f32[7, {1}]\n"
+    "after = norm(a) over [1]{2}\n  let m = max_over(it)\n  let s = sum(it - m + x)\n  -> it * 0.5 + s\n"
+    "  also z = it * x + m",
+    "input a: {0}[7, {1}]\ninput b: {0}[7, {1}]\ninput d: {0}[7, 1]\noutput y: f32[7, {1}]\noutput after: "
+    "{0}[7, {1}] updates b\noutput most: {0}[7, 1] updates d\ny = norm(a + b) over [1]{2}\n  let m = max_over(it)\n"
+    "  -> it - m\n  also after = b * 0.5 + a\n  also most: [7, 1] = max(d, m)",
+    "input a: {0}[7, {1}]\noutput after: {0}[7, {1}] updates a\nafter = softmax(a * 0.5) over [1]{2}",
+    "input a: {0}[7, {1}]\noutput after: {0}[7, {1}] updates a\noutput z: f32[7, {1}]\n"
+    "after = norm(a) over [0]{3}\n  let m = mean(it)\n  let v = mean(square(it - m))\n  -> (it - m) * rsqrt(v + 0.1)\n"
+    "  also z = it - m",
+};
+
+std::string Folding(const std::string& fold, const std::string& type, int row, const std::string& with) {
+  const bool columns = fold.find("over [0]") != std::string::npos;
+  return fmt::format(fmt::runtime(fold), type, row, columns ? "" : with, columns ? with : "");
+}
+
+TEST(UpdatesTest, ANormWritesInPlaceOnAProcessor) {
+  std::mt19937 random(5);
+  for (const auto& fold : kFolds) {
+    for (const int row : {33, 3000}) {
+      for (const std::string with : {"", " with {split: 3}", " with {accumulators: 2}", " with {threads: 1}"})
+        testing::ExpectRight(testing::MustCheck("program p\n" + Folding(fold, "f32", row, with)), 2, random);
+      for (const std::string fetch : {"row", "ahead"}) {
+        if (fold.find("over [0]") == std::string::npos)
+          testing::ExpectRight(
+              testing::MustCheck("program p\n" + Folding(fold, "f32", row, " with {prefetch: " + fetch + "}")), 2,
+              random);
+      }
+    }
+  }
+  for (const std::string passes : {"three", "online"})
+    testing::ExpectRight(
+        testing::MustCheck("program p\n" + Folding(kFolds[3], "f32", 9000, " with {passes: " + passes + "}")), 2,
+        random);
+  EXPECT_NE(Complained(Folding(kFolds[3], "f32", 9000, " with {passes: blocks}")).find("try online"),
+            std::string::npos);
+}
+
+// Windows that move on, in one dimension and in two, turned, with a fold of the row, with an element that is looked up
+// in it; rows that are no pack, and all of it as one.
+const std::string kWindows[] = {
+    "input w: {0}[50, 9, 4]\ninput x: {0}[50, 9]\noutput after: {0}[50, 9, 4] updates w\n"
+    "after = nest [i < 50, c < 9, j < 4] (select(j < 3, w[i, c, j + 1], x[i, c])){1}",
+    "input w: {0}[50, 9, 7]\ninput x: {0}[50, 9]\noutput after: {0}[50, 9, 7] updates w\n"
+    "view v = w: [450, 7] strides [7, 1]\nview u = x: [450] strides [1]\n"
+    "after: [50, 9, 7] = nest [r < 450, j < 7] (select(0 < j, v[r, j - 1], u[r])){1}",
+    "input w: {0}[50, 4, 8]\ninput x: {0}[50, 8]\noutput after: {0}[50, 4, 8] updates w\n"
+    "after = nest [i < 50, l < 4, j < 8] (select(l < 3, w[i, l + 1, j], x[i, j])){1}",
+    "input w: {0}[50, 64]\noutput after: {0}[50, 64] updates w\nafter = nest [i < 50, j < 64] (w[i, 63 - j] * 0.5){1}",
+    "input w: {0}[50, 6]\noutput after: {0}[50, 6] updates w\n"
+    "after = nest [i < 50, j < 6] (w[i, j] - sum [k < 6] (w[i, k])){1}",
+    "input w: {0}[50, 6]\ninput k: i64[6]\noutput after: {0}[50, 6] updates w\n"
+    "after = nest [i < 50, j < 6] (w[i, mod(k[j], 6)] + w[i, mod(j + 1, 6)]){1}",
+    "input w: {0}[8]\noutput after: {0}[8] updates w\nafter = nest [j < 8] (w[7 - j]){1}",
+};
+
+TEST(UpdatesTest, AProcessorMovesAWindowInPlace) {
+  std::mt19937 random(6);
+  for (const auto& window : kWindows) {
+    for (const std::string with : {"", " with {threads: 1}"}) {
+      const std::string text = "program p\n" + fmt::format(fmt::runtime(window), "f32", with);
+      const KernelProgram program = testing::MustCheck(text);
+      EXPECT_EQ(program.kernels[0].way->name, "window") << text;
+      testing::ExpectRight(program, 2, random);
+    }
+  }
+}
+
 std::string OnDevice(const std::string& nest, const std::string& type, const std::string& with) {
   return fmt::format(
       "input x: {0}[3, 2, 16]\ninput at: i64[1]\ninput slots: i64[5]\ninput cache: {0}[3, 40, 16]\noutput after: "
@@ -149,6 +259,26 @@ TEST_F(UpdatesOnHostTest, BlocksMakeSeveralResultsOfWhatWasThere) {
     ExpectBlocksSay(fmt::format(fmt::runtime(kStep), "f32", with), 1e-6);
 }
 
+TEST_F(UpdatesOnHostTest, BlocksFoldWhatTheyWriteInPlace) {
+  for (const auto& fold : kFolds) {
+    const std::string lanes = fold.find("over [0]") == std::string::npos ? "lanes: 32" : "lanes: 2";
+    ExpectBlocksSay(Folding(fold, "f32", 32, ""), 1e-5);
+    ExpectBlocksSay(Folding(fold, "f16", 48, " with {lanes: 4}"), 4e-3);
+    ExpectBlocksSay(Folding(fold, "f32", 33, " with {keep: no, pack: 1, " + lanes + "}"), 1e-5);
+    ExpectBlocksSay(Folding(fold, "f32", 36, " with {split: 2, " + lanes + "}"), 1e-5);
+    ExpectBlocksSay(Folding(fold, "f32", 300,
+                            " with {keep: no, pack: 2, lanes: " + std::string(lanes == "lanes: 2" ? "8}" : "64}")),
+                    1e-5);
+  }
+}
+
+TEST_F(UpdatesOnHostTest, BlocksMoveWindowsInPlace) {
+  for (const auto& window : kWindows) {
+    ExpectBlocksSay(fmt::format(fmt::runtime(window), "f32", ""), 1e-6);
+    ExpectBlocksSay(fmt::format(fmt::runtime(window), "bf16", " with {block: 32}"), 1e-2);
+  }
+}
+
 TEST_P(UpdatesOnDeviceTest, ADeviceWritesInPlace) {
   for (const std::string type : {"bf16", "f32"}) ExpectWhatItSays(OnDevice(GetParam(), type, ""), 1e-2);
 }
@@ -156,6 +286,40 @@ INSTANTIATE_TEST_SUITE_P(Nests, UpdatesOnDeviceTest, ::testing::ValuesIn(kNests)
 
 TEST_F(ResultsOnDeviceTest, ADeviceMakesSeveralResultsOfWhatWasThere) {
   ExpectWhatItSays(fmt::format(fmt::runtime(kStep), "f32", ""), 1e-6);
+}
+
+TEST_F(ResultsOnDeviceTest, ADeviceFoldsWhatItWritesInPlace) {
+  for (const auto& fold : kFolds) ExpectWhatItSays(Folding(fold, "f32", 48, ""), 1e-5);
+  for (const std::string with :
+       {"ahead: 4, lanes: 128, split: 1", "lanes: 256, cluster: 2, split: 1", "lanes: 128, team: 4", "split: 4"})
+    ExpectWhatItSays(Folding(kFolds[1], "f32", 8192, " with {" + with + "}"), 1e-5);
+}
+
+TEST_F(ResultsOnDeviceTest, ADeviceMovesWindowsInPlace) {
+  for (const auto& window : kWindows) {
+    for (const std::string type : {"bf16", "f32"}) ExpectWhatItSays(fmt::format(fmt::runtime(window), type, ""), 1e-2);
+  }
+}
+
+TEST_F(UpdatesInKernelsTest, FoldsOfWhatIsWrittenCompile) {
+  for (const std::string with : {"ahead: 4, lanes: 128, split: 1", "lanes: 256, cluster: 2, split: 1",
+                                 "lanes: 128, team: 4", "split: 4", "keep: no"}) {
+    const std::string text = Folding(kFolds[0], "bf16", 8192, " with {" + with + "}");
+    BuiltOf(text);
+    // Whoever reads without coherence says that nobody writes there.
+    const std::string device = testing::CudaText(std::get<KernelProgram>(Lowered(text)));
+    EXPECT_EQ(device.find("LoadOnce(reinterpret_cast<const Pack<__nv_bfloat16, 4>*>(t_after"), std::string::npos)
+        << device;
+    EXPECT_EQ(device.find("const __nv_bfloat16* __restrict__ t_a,"), std::string::npos) << device;
+  }
+}
+
+TEST_F(UpdatesInKernelsTest, WindowsAreReadAndWrittenByPacks) {
+  for (const auto& window : kWindows) ExpectLaunchesWithoutSpills(fmt::format(fmt::runtime(window), "f32", ""), 1);
+  const std::string text =
+      testing::CudaText(std::get<KernelProgram>(Lowered(fmt::format(fmt::runtime(kWindows[0]), "f32", ""))));
+  EXPECT_NE(text.find("Pack<float, 4> before[1], made[1];"), std::string::npos) << text;
+  EXPECT_EQ(text.find("t_after["), std::string::npos) << text;
 }
 
 TEST_F(UpdatesInKernelsTest, ThreadsAreOfWhatIsWritten) {

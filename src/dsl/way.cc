@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dsl/shape/matmul_shape.h"
+#include "dsl/shape/updated_rows.h"
 
 namespace hone::dsl {
 namespace {
@@ -15,6 +16,8 @@ std::optional<std::string> WhyNot(const Way& way, const Kernel& kernel) {
     return "it multiplies reals: write real(x) around whole numbers";
   if (!kernel.family->rotation.empty() && !way.rotates && RotationOf(kernel) > 0)
     return "it has no two columns of a pair at hand: the tiles of bf16, f16 and f32x3 of a CUDA device rotate";
+  if (kernel.family->takes_indices && !way.reads_rows && UpdatedRowOf(kernel) > 1)
+    return "it may have written what is still to be read of the row that it updates";
   return way.why_not ? way.why_not(kernel) : std::nullopt;
 }
 

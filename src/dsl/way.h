@@ -43,6 +43,9 @@ struct Way {
   double least_us = 0;  // that a launch takes at least, if that is more than any does (propose/expert/cost.cc)
   // Whether its chain may rotate pairs of columns (RotatedValue): other ways are not asked for such.
   bool rotates = false;
+  // Whether it reads a row whole before it writes any of it (shape/updated_rows.h): other ways are not asked for a nest
+  // that needs that.
+  bool reads_rows = false;
   std::span<const Knob> knobs = {};  // in this order: a default may depend on those before it
   // One of them: writes the kernel's function body, or adds its kernels and launches to a plan.
   void (*emit_cpu)(const KernelProgram& program, const Kernel& kernel, Writer& writer) = nullptr;

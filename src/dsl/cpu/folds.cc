@@ -9,6 +9,7 @@
 #include "dsl/cpu/expr_writer.h"
 #include "dsl/cpu/fold_emitter.h"
 #include "dsl/element.h"
+#include "dsl/shape/updated_places.h"
 
 namespace hone::dsl {
 
@@ -368,7 +369,15 @@ void FoldEmitter::ResultByBlocks(const Expr& result, const std::vector<Range>& r
 void FoldEmitter::Store(const Expr& result) {
   std::vector<Expr> values = {result};
   for (const auto& one : also_) values.push_back(one.value);
-  const auto texts = Texts(values, index_);
+  auto texts = Texts(values, index_);
+  if (ReadsWhatItReplaces(kernel_)) {
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const DType type = i == 0 ? kernel_.target_type : also_[i - 1].target_type;
+      const std::string made = writer_.Fresh("made");
+      writer_.Line(fmt::format("const {} {} = {};", ElementType(type), made, texts[i]));
+      texts[i] = made;
+    }
+  }
   writer_.Line(fmt::format("{} = {};", loops_.TargetElement(writer_, index_), texts[0]));
   for (std::size_t i = 0; i < also_.size(); ++i)
     writer_.Line(fmt::format("{} = {};", loops_.MadeElement(writer_, also_[i].target, index_), texts[i + 1]));

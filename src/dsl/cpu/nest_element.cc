@@ -228,12 +228,12 @@ std::string ElementWriter::TargetText() const {
     if (kernel_.space[d].extent > 1) strides[kernel_.space[d].id] = step;
   }
   for (const auto& index : kernel_.space) {
-    if (!open_.contains(index.id) || !strides.contains(index.id)) continue;
+    if (!open_.contains(index.id) || !strides.contains(index.id) || not_row_.contains(index.id)) continue;
     const std::int64_t stride = strides[index.id];
     address += address.empty() ? "" : " + ";
     address += stride == 1 ? names_.at(index.id) : fmt::format("{} * {}", names_.at(index.id), stride);
   }
-  return fmt::format("{}[{}]", writer_.TargetName(), address.empty() ? "0" : address);
+  return fmt::format("{}[{}]", row_.empty() ? writer_.TargetName() : row_, address.empty() ? "0" : address);
 }
 
 void ElementWriter::Store() {
@@ -251,6 +251,12 @@ void ElementWriter::Store() {
 void ElementWriter::WritePlaces(Share share, const UpdatedPlaces& places) {
   places_ = &places;
   Write(share);
+}
+
+void ElementWriter::WriteRow(const std::string& array) {
+  row_ = array;
+  not_row_ = open_;
+  Write(Share::kAlone);
 }
 
 std::string ElementWriter::Constant(const Expr& expr, const Expr& path, const std::string& hint) {

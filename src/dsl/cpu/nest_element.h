@@ -47,6 +47,8 @@ class ElementWriter {
   // What is written of a nest that leaves most of its target alone; the writer's kernel is that of the places, which
   // outlive it.
   void WritePlaces(Share share, const UpdatedPlaces& places);
+  // A row of the target into an array: the outer dimensions are open, and all elements of the others are its.
+  void WriteRow(const std::string& array);
   // A name for an index, as the program calls it where that is free.
   std::string NameOf(const IndexVar& index);
 
@@ -126,7 +128,7 @@ class ElementWriter {
   // --- Expressions.
 
   void Store();
-  // "y[i * 64 + j]", of the indices that are open.
+  // "y[i * 64 + j]", of the indices that are open; in the array of a row, of those of the row.
   std::string TargetText() const;
   std::string TextOf(const Expr& expr, const Expr& path) { return Texts(expr, path, /*in_place=*/false); }
   // A constant that holds it, or what it is called already.
@@ -150,6 +152,8 @@ class ElementWriter {
   const Kernel& kernel_;
   Writer& writer_;
   const UpdatedPlaces* places_ = nullptr;
+  std::string row_;        // the array that a row goes to; empty: the target
+  std::set<int> not_row_;  // then the indices of which a row has one each
   Share share_ = Share::kAlone;
   FlatElement element_;
   std::vector<Loop> loops_;

@@ -179,8 +179,8 @@ std::string FoldWriter::InBlock(const FoldPass::Item& item, const Accumulator& a
   std::string shared = fmt::format("static_cast<{}*>(nullptr)", accumulator.type);
   if (lanes_ > 32) {
     shared = out_.Fresh(item.name + "_shared");
-    out_.Line(
-        fmt::format("__shared__ {} {}[{}];", accumulator.type, shared, lanes_ * (split_ > 1 ? 1 : RowsABlock()) / 32));
+    out_.Line(fmt::format("__shared__ __align__(16) {} {}[{}];", accumulator.type, shared,
+                          lanes_ * (split_ > 1 ? 1 : RowsABlock()) / 32));
   }
   return fmt::format("Fold<{}, {}>({}, {})", out_.How(item.fold), lanes_, accumulator.name, shared);
 }
@@ -210,7 +210,7 @@ std::string FoldWriter::Combine(const FoldPass::Item& item, const Accumulator& a
   }
   const std::string shared = out_.Fresh(item.name + "_shared"), y = out_.Fresh("y");
   const bool many = pack_ > 1;
-  out_.Line(fmt::format("__shared__ {} {}[{}];", type, shared, 32 * lanes_));
+  out_.Line(fmt::format("__shared__ __align__(16) {} {}[{}];", type, shared, 32 * lanes_));
   out_.Line(many ? fmt::format("{} {}[{}];", type, total, pack_) : fmt::format("{} {};", type, total));
   const std::string e = OpenElements();
   const std::string own = many ? fmt::format("{}[{}]", accumulator.name, e) : accumulator.name;

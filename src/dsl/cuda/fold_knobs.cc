@@ -59,6 +59,12 @@ std::int64_t Processors(const Kernel& kernel) { return kernel.device->multiproce
 
 bool FindsPlace(const Kernel& kernel) { return kernel.variant == "argmax" || kernel.variant == "argmin"; }
 
+// Whether it is written into an input that it reads.
+bool Replaces(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.operands,
+                             [&](const KernelOperand& operand) { return operand.buffer == kernel.target; });
+}
+
 // What a statement says itself, or what has been decided before; 0: nothing.
 std::int64_t Said(const Kernel& kernel, const std::string& knob) {
   const auto found = kernel.settings.find(knob);
@@ -174,6 +180,11 @@ std::vector<Setting> FoldLanesValues(const Kernel& kernel) {
       !FindsPlace(kernel)) {
     const std::int64_t lanes = extents.rows ? PowerUp(std::max<std::int64_t>((extents.reduced + 4) / 8, 1)) : 1;
     return Distinct({lanes, 1, extents.rows ? 4 : 2, 8});
+  }
+  // What is written into the rows that are read lies as close together where each thread has one pack.
+  if (extents.reduced <= kShortFold && extents.kept >= 32 * Processors(kernel) && extents.rows && Replaces(kernel)) {
+    const std::int64_t lanes = PowerUp(std::max<std::int64_t>((extents.reduced + 3) / 4, 1));
+    return Distinct({lanes, std::max<std::int64_t>(lanes / 2, 1), 1});
   }
   if (!extents.rows) {
     // Few blocks need many warps to have enough on its way.

@@ -107,7 +107,7 @@ void FoldWriter::EmitSplit(const std::vector<DevicePass>& passes, const Expr& re
         if (alone) continue;
         const std::string shared = out_.Fresh("part_shared");
         all.back() = out_.Fresh("total");
-        out_.Line(fmt::format("__shared__ {} {}[{}];", type.type, shared, kFinishThreads / 32));
+        out_.Line(fmt::format("__shared__ __align__(16) {} {}[{}];", type.type, shared, kFinishThreads / 32));
         out_.Line(fmt::format("const {} {} = {}<{}, {}>({}, {});", type.type, all.back(), out_.Helper("Fold"), how,
                               kFinishThreads, part, shared));
       }

@@ -118,13 +118,16 @@ void FoldWriter::LoadShares() {
     name = out_.Fresh(out_.BufferName(kernel_.operands[static_cast<std::size_t>(operand)].buffer) + "_row");
     out_.Line(fmt::format("{} {}[{}];", PackType(operand), name, per_lane_ - shared_packs_));
   }
-  // What all rows read is to stay in the first-level cache.
+  // What all rows read is to stay in the first-level cache. Of what is written here the compiler has to know that.
   const bool shares = kept_operands_.size() < kernel_.operands.size();
+  const std::vector<int> targets = TargetsOf(kernel_);
   EachKept(0, per_lane_ - shared_packs_, [&] {
     for (const auto& [operand, name] : kept_operands_) {
       const std::string from = PackAt(operand);
-      out_.Line(shares ? fmt::format("{}[{}] = {}({});", name, step_, out_.Helper("LoadOnce"), from.substr(1))
-                       : fmt::format("{}[{}] = {};", name, step_, from));
+      const int buffer = kernel_.operands[static_cast<std::size_t>(operand)].buffer;
+      const bool once = shares && std::ranges::find(targets, buffer) == targets.end();
+      out_.Line(once ? fmt::format("{}[{}] = {}({});", name, step_, out_.Helper("LoadOnce"), from.substr(1))
+                     : fmt::format("{}[{}] = {};", name, step_, from));
     }
   });
   step_.clear();

@@ -258,6 +258,8 @@ class FoldWriter {
   // The elements of a pack, over the whole space: of the result and what is also made.
   void StoreElements(const Expr& result);
   void StoreElement(int target, const Expr& result);
+  // What is stored of one of them, of a pack's element of that number.
+  std::string ElementValue(int target, const Expr& result, const std::string& element);
 
   // The result of a row, or of a pack of columns.
   void StoreRow(int target, const Expr& result);

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "dsl/cuda/fold_writer.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/updated_places.h"
 
 namespace hone::dsl {
 namespace {
@@ -382,7 +383,29 @@ void FoldWriter::StoreElements(const Expr& result) {
   std::vector<Expr> values = ElementsOf(kernel_);
   values[0] = result;
   LoadPacks(values);
+  if (pack_ == 1 && ReadsWhatItReplaces(kernel_)) {  // packs have been loaded
+    std::vector<std::string> made;
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      const DType dtype = program_.buffers[static_cast<std::size_t>(targets[t])].dtype;
+      made.push_back(out_.Fresh("made"));
+      const std::string value = ElementValue(targets[t], values[t], "");
+      out_.Line(fmt::format("const {} {} = {};", DeviceType(dtype), made.back(), value));
+    }
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      out_.Line(fmt::format("{}{}[{}] = {};", ragged_ ? "if (" + valid_ + ") " : "", out_.BufferName(targets[t]),
+                            TargetAddress(), made[t]));
+    }
+    return;
+  }
   for (std::size_t t = 0; t < targets.size(); ++t) StoreElement(targets[t], values[t]);
+}
+
+std::string FoldWriter::ElementValue(int target, const Expr& result, const std::string& element) {
+  const DType dtype = program_.buffers[static_cast<std::size_t>(target)].dtype;
+  DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, element); });
+  expr.Reciprocals([&](const Expr& divisor) { return Reciprocal(divisor); });
+  expr.BeCoarseWhereRounded({result}, {dtype});
+  return DeviceExpr::Stored(expr.Text(result), result->type, dtype);
 }
 
 void FoldWriter::StoreElement(int target, const Expr& result) {
@@ -394,10 +417,7 @@ void FoldWriter::StoreElement(int target, const Expr& result) {
     out_.Line(fmt::format("{} {};", dsl::PackType(out_, type, pack_), made));
     e = OpenElements();
   }
-  DeviceExpr expr(out_, [&](const ExprNode& load) { return LoadText(load, e); });
-  expr.Reciprocals([&](const Expr& divisor) { return Reciprocal(divisor); });
-  expr.BeCoarseWhereRounded({result}, {dtype});
-  const std::string value = DeviceExpr::Stored(expr.Text(result), result->type, dtype);
+  const std::string value = ElementValue(target, result, e);
   if (pack_ == 1) {
     out_.Line(fmt::format("{}{}[{}] = {};", only, out_.BufferName(target), TargetAddress(), value));
     return;

@@ -20,6 +20,12 @@ double RowOf(const Kernel& kernel) {
   return row;
 }
 
+// Whether it is written into the input that it reads.
+bool ReplacesOperand(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.operands,
+                             [&](const KernelOperand& operand) { return operand.buffer == kernel.target; });
+}
+
 std::optional<std::string> CheckPasses(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckWord(value, {"three", "online", "blocks"})) return why;
   const std::string& word = std::get<std::string>(value.value);
@@ -29,6 +35,7 @@ std::optional<std::string> CheckPasses(const Kernel& kernel, const Setting& valu
   }
   if (word == "online") return std::nullopt;
   if (kernel.variant == "log") return "blocks keeps exps, of which a logarithm has no use; try online";
+  if (ReplacesOperand(kernel)) return "blocks keeps exps in the output, of which it reads the elements; try online";
   if (!FoldsOneRange(kernel)) return "blocks wants a row in one piece; try online";
   if (RowOf(kernel) > kLongestRow) return fmt::format("blocks is for rows up to {} elements; try online", kLongestRow);
   return std::nullopt;
@@ -51,8 +58,8 @@ void Emit(const KernelProgram& program, const Kernel& kernel, Writer& writer) {
   const bool log = kernel.variant == "log";
   const std::string passes_setting = WordSetting(kernel, "passes");
   const bool online = passes_setting != "three";
-  // The output can hold the exps if it has the type that they are computed in.
-  const bool keeps = !log && passes_setting != "online" &&
+  // The output can hold the exps if it has the type that they are computed in, and is not what they are made of.
+  const bool keeps = !log && passes_setting != "online" && !ReplacesOperand(kernel) &&
                      program.buffers[static_cast<std::size_t>(kernel.target)].dtype == ComputeType(program, kernel);
   // A NaN comes into the result with the sum; the online pass looks at the maximum alone to see whether there is one.
   const FoldPass::Item max{.let = 0, .fold = ReduceOp::kMax, .body = x, .finish = it, .name = "top", .nans = online};
