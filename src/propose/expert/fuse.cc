@@ -51,6 +51,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.norms) GroupRowFolds();
   if (fusion.norms) GroupNorms();
   if (fusion.epilogues) FuseEpilogues();
+  if (fusion.norms) GroupUpdates();
   if (fusion.norms) GroupFolds();
   const bool shared = fusion.norms && ShareLogSums();
   GroupLogSums();

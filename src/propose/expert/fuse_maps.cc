@@ -288,6 +288,7 @@ bool Fuser::IsWorth(std::size_t map_at, std::size_t reader_at) const {
       reader.count <= map.count && LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
     return true;
   if (IsNumberOfRows(map_at)) return true;
+  if (FoldsWritten(map_at, reader_at)) return false;
   // Where something is written in place is best known where it is written.
   if (!map.plain && !map.expensive && IsSimpleMap(map_at) && WritesPlaces(reader_at)) return true;
   // A contraction or a window reads each element many times: only views go into it.

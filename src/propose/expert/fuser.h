@@ -81,6 +81,11 @@ class Fuser {
   void InlineMaps();
   bool IsNumberOfRows(std::size_t map_at) const;
   bool WritesPlaces(std::size_t map_at) const;
+  bool WritesInput(std::size_t map_at) const;
+  bool FoldsWritten(std::size_t map_at, std::size_t reader_at) const;
+  void GroupUpdates();
+  void TakeNumbersOfRows(std::size_t norm);
+  std::optional<Piece> WithSumOfRows(const Piece& map, const Piece& sum) const;
   void TakePlaces();
   bool IsWorth(std::size_t map_at, std::size_t reader_at) const;
   std::int64_t BytesRead(std::size_t map, const std::vector<std::size_t>& kernel) const;
