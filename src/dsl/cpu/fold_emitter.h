@@ -141,7 +141,10 @@ class FoldEmitter {
   Expr Hoisted(const Expr& e);
   // Whether it holds lets, and nothing that varies from element to element.
   static bool StandsStill(const Expr& e);
-  void WriteHoisted();
+  // Those of them from number `first` on that have no text yet, before number `end`.
+  void WriteHoisted(std::size_t first, std::size_t end);
+  // With what costs much and is the same for all of a row taken out likewise (shape/still_parts.h).
+  Expr HoistStill(const Expr& e);
   // Further results of which a row has one each; `by_all`: all threads come here.
   void StoreRows(bool by_all = false);
   // The folded value as the kernel's type: totals are kept in double.
@@ -196,6 +199,7 @@ class FoldEmitter {
     std::string text;  // once it is written
   };
   std::vector<Once> hoisted_;  // what is computed once a row or column, by the number of its text
+  std::size_t still_ = 0;      // so many of them, the first ones, before anything is folded
   bool several_ = false;       // whether the last pass went through totals
 };
 

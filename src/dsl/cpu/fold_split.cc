@@ -50,6 +50,7 @@ void FoldEmitter::EmitSplitKept(const std::vector<FoldPass>& passes, const Expr&
   }
   OpenKept(/*with_chunks=*/false, /*shared=*/false);
   const std::size_t kept = depth_;
+  WriteHoisted(0, still_);
   for (std::size_t i = 0; i < passes.size(); ++i) {
     writer_.Comment("Each chunk on its own.");
     last_pass_ = i + 1 == passes.size();
@@ -59,7 +60,7 @@ void FoldEmitter::EmitSplitKept(const std::vector<FoldPass>& passes, const Expr&
     writer_.Comment("The chunks together, in order.");
     Combine(passes[i], partials[i], nullptr);
   }
-  WriteHoisted();
+  WriteHoisted(still_, hoisted_.size());
   StoreRows(/*by_all=*/writer_.parallel());
   OpenChunks(/*waits=*/false);
   Result(result, Ranges(Chunk()));

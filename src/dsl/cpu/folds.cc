@@ -9,6 +9,7 @@
 #include "dsl/cpu/expr_writer.h"
 #include "dsl/cpu/fold_emitter.h"
 #include "dsl/element.h"
+#include "dsl/shape/still_parts.h"
 #include "dsl/shape/updated_places.h"
 
 namespace hone::dsl {
@@ -64,10 +65,19 @@ FoldEmitter::FoldEmitter(const KernelProgram& program, const Kernel& kernel, Wri
 void FoldEmitter::Emit(const std::vector<FoldPass>& wanted, const Expr& wanted_result) {
   std::vector<FoldPass> passes = wanted;
   if (AreMoments(wanted)) passes = {{.items = {wanted[0].items[0], wanted[1].items[0]}, .keep = {}, .moments = true}};
-  const bool by_blocks = passes[0].online && passes[0].keep;
-  const Expr result = kernel_.family->keeps_axes && !by_blocks ? Hoist(wanted_result) : wanted_result;
-  for (const auto& one : kernel_.also) {
-    if (!one.of_row) also_.push_back({one.target, one.target_type, Hoist(one.value)});
+  const bool by_blocks = passes[0].online && passes[0].keep, keeps = kernel_.family->keeps_axes;
+  for (auto& pass : passes) {
+    for (auto& item : pass.items) item.body = HoistStill(item.body);
+    if (pass.keep) pass.keep = HoistStill(pass.keep);
+  }
+  Expr result = HoistStill(wanted_result);
+  std::vector<Expr> others;
+  for (const auto& one : kernel_.also) others.push_back(one.of_row ? one.value : HoistStill(one.value));
+  still_ = hoisted_.size();
+  if (keeps && !by_blocks) result = Hoist(result);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    if (kernel_.also[i].of_row) continue;
+    also_.push_back({kernel_.also[i].target, kernel_.also[i].target_type, Hoist(others[i])});
   }
   for (const auto& pass : passes) {
     for (const auto& item : pass.items) {
@@ -76,12 +86,13 @@ void FoldEmitter::Emit(const std::vector<FoldPass>& wanted, const Expr& wanted_r
   }
   if (split_ > 1) return EmitSplit(passes, result);
   OpenKept(/*with_chunks=*/false);
+  WriteHoisted(0, still_);
   for (const auto& pass : passes) {
     last_pass_ = &pass == &passes.back();
     const auto folded = Pass(pass, Ranges({}));
     Finish(pass, folded);
   }
-  WriteHoisted();
+  WriteHoisted(still_, hoisted_.size());
   StoreRows();
   Result(result, Ranges({}));
   CloseKept();
@@ -245,8 +256,14 @@ bool FoldEmitter::StandsStill(const Expr& e) {
   return lets && still;
 }
 
-void FoldEmitter::WriteHoisted() {
-  for (auto& [expr, text] : hoisted_) {
+Expr FoldEmitter::HoistStill(const Expr& e) {
+  if (!rows_ || !kernel_.family->keeps_axes) return e;
+  return WithStillParts(kernel_, e, [&](const Expr& part) { return Hoisted(part); });
+}
+
+void FoldEmitter::WriteHoisted(std::size_t first, std::size_t end) {
+  for (std::size_t i = first; i < end; ++i) {
+    auto& [expr, text] = hoisted_[i];
     const std::string name = writer_.Fresh("once");
     if (rows_) {
       const std::string value = Texts({expr}, index_)[0];

@@ -1,7 +1,7 @@
 // Writes kernels that fold (folds.h): the class, which its parts in several files share. folds.cc has the unit of a
 // block, what it keeps and what it stores; fold_accumulate.cc folds; fold_along.cc folds maxima and sums by them in one
-// pass; fold_split.cc cuts ranges for several blocks; fold_team.cc has rows that several blocks keep and fold together;
-// fold_turned.cc has rows that lie across memory.
+// pass; fold_still.cc has what is the same for a row; fold_split.cc cuts ranges for several blocks; fold_team.cc has
+// rows that several blocks keep and fold together; fold_turned.cc has rows that lie across memory.
 #pragma once
 
 #include <fmt/format.h>
@@ -92,6 +92,11 @@ class FoldWriter {
   void FetchAhead();
 
   void LoadKept();
+
+  // --- What is the same for all of a row (fold_still.cc).
+
+  Expr WithStill(const Expr& expr);  // with lets for it
+  void WriteStill();
 
   // --- Rows that lie across memory (fold_turned.cc).
 
@@ -319,6 +324,7 @@ class FoldWriter {
   std::vector<std::int64_t> row_strides_;
   std::string lane_, row_, member_, valid_, chunk_name_, step_, it_, q_;
   std::map<int, std::string> let_names_, loaded_;
+  std::vector<Expr> still_;                 // what WriteStill writes, in the order of the lets
   std::set<int> divisors_;                  // lets
   std::map<int, std::string> reciprocals_;  // by let
   std::map<int, std::string> ahead_names_;  // of kept operands: their places in shared memory

@@ -68,9 +68,14 @@ FoldWriter::FoldWriter(const KernelProgram& program, const Kernel& kernel, Devic
   FindTurned();
 }
 
-void FoldWriter::Emit(const std::vector<FoldPass>& given, const Expr& result) {
-  const std::vector<DevicePass> passes = DevicePasses(given, reduced_.empty() ? 1 : loops_.Count(true));
-  if (split_ > 1) return EmitSplit(passes, result);
+void FoldWriter::Emit(const std::vector<FoldPass>& given, const Expr& given_result) {
+  std::vector<DevicePass> passes = DevicePasses(given, reduced_.empty() ? 1 : loops_.Count(true));
+  if (split_ > 1) return EmitSplit(passes, given_result);
+  for (auto& pass : passes) {
+    for (auto& item : pass.items) item.body = WithStill(item.body);
+  }
+  const Expr result = WithStill(given_result);
+  for (const auto& one : kernel_.also) WithStill(one.value);
   ChooseKept(passes);
   if (per_lane_ == 0 || RowsABlock() > 1 || !rows_ || team_ > 1 || !CopiesPacks() ||
       AheadBytes() > kernel_.device->limits.block_shared_bytes - kOtherSharedBytes)
@@ -81,6 +86,7 @@ void FoldWriter::Emit(const std::vector<FoldPass>& given, const Expr& result) {
   OpenUnit("fold");
   if (!turned_.empty()) LoadTurned();
   if (!kept_operands_.empty()) LoadKept();
+  WriteStill();
   if (cluster_ > 1 && ahead_ == 1) out_.Line(out_.Helper("AwaitCluster") + "();");
   for (std::size_t p = 0; p < passes.size(); ++p) {
     if (team_ > 1 && p + 1 < passes.size() && IsSumOfPowers(passes[p], passes[p + 1])) {
@@ -382,6 +388,7 @@ void FoldWriter::StoreElements(const Expr& result) {
   const std::vector<int> targets = ElementTargetsOf(kernel_);
   std::vector<Expr> values = ElementsOf(kernel_);
   values[0] = result;
+  for (Expr& value : values) value = WithStill(value);
   LoadPacks(values);
   if (pack_ == 1 && ReadsWhatItReplaces(kernel_)) {  // packs have been loaded
     std::vector<std::string> made;
@@ -434,7 +441,7 @@ bool FoldWriter::MakesRows() const {
 
 void FoldWriter::StoreRows() {
   for (const auto& one : kernel_.also) {
-    if (one.of_row) StoreRow(one.target, one.value);
+    if (one.of_row) StoreRow(one.target, WithStill(one.value));
   }
 }
 
