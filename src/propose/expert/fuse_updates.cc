@@ -1,6 +1,7 @@
 // What is written into an input: the state of a recurrence, say, of which a sum over rows is read beside.
 #include <algorithm>
-#include <iterator>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "graph/op.h"
@@ -9,13 +10,13 @@
 
 namespace hone::expert {
 
-// Whether a map is written into an input.
-bool Fuser::WritesInput(std::size_t map_at) const {
-  const Piece& map = pieces_[map_at];
-  if (!IsSimpleMap(map_at) || !memory_.IsOutput(map.buffer)) return false;
+// Whether a map, or a norm, is written into an input.
+bool Fuser::WritesInput(std::size_t at) const {
+  const Piece& piece = pieces_[at];
+  if (piece.fold || piece.sequence >= 0 || known_[at].folds_inside || !memory_.IsOutput(piece.buffer)) return false;
   const auto outputs = memory_.graph().problem().Outputs();
   for (std::size_t o = 0; o < outputs.size(); ++o) {
-    if (!outputs[o]->updates.empty() && memory_.Maker(o) == map.buffer) return true;
+    if (!outputs[o]->updates.empty() && memory_.Maker(o) == piece.buffer) return true;
   }
   return false;
 }
@@ -30,7 +31,7 @@ bool Fuser::FoldsWritten(std::size_t map_at, std::size_t reader_at) const {
          pieces_[readers[0]].fold && known_[readers[0]].count == known_[reader_at].count;
 }
 
-// Such a map and the sums of its rows as a norm, which stores both: what is written is not read again.
+// Such a map, or such a norm, and the sums of its rows as a norm, which stores both: what is written is not read again.
 void Fuser::GroupUpdates() {
   for (std::size_t m = 0; m < pieces_.size(); ++m) {
     if (!known_[m].alive || !known_[m].plain || !WritesInput(m) || !pieces_[m].also.empty()) continue;
@@ -64,53 +65,98 @@ void Fuser::TakeNumbersOfRows(std::size_t norm) {
   }
 }
 
+namespace {
+
+// The fold over dimensions that end where those of the map do whose elements it reads in steps of its own; nothing if
+// one ends between two of those.
+std::optional<Piece> InDimensionsOf(const Piece& map, const Affine& position, Piece fold) {
+  const auto strides = DenseStrides(Extents(map.space));
+  std::map<int, Expr> parts_of;
+  for (auto* vars : {&fold.space, &fold.fold->over}) {
+    std::vector<IndexVar> apart;
+    for (const IndexVar& var : *vars) {
+      const std::int64_t step = position.of(var);
+      if (var.extent == 1) {
+        parts_of[var.id] = Expr(0);
+        continue;
+      }
+      const auto parts = step > 0 ? DimensionsApart(var, step, strides) : std::nullopt;
+      if (!parts) return std::nullopt;
+      std::int64_t left = var.extent;
+      Expr whole = 0;
+      for (const IndexVar& part : *parts) {
+        left /= part.extent;
+        whole = whole + Expr(part) * Expr(left);
+        apart.push_back(part);
+      }
+      parts_of[var.id] = whole;
+    }
+    *vars = std::move(apart);
+  }
+  EachExpr(fold, [&](Expr& expr) {
+    expr = Substitute(expr, [&](const IndexVar& var) {
+      const auto parts = parts_of.find(var.id);
+      return parts == parts_of.end() ? Expr() : parts->second;
+    });
+  });
+  return fold;
+}
+
+std::optional<Affine> PositionOf(const Memory& memory, const Expr& body, int buffer) {
+  std::optional<Affine> position;
+  for (const FlatLoad& load : memory.Loads(body)) {
+    if (load.buffer != buffer) continue;
+    if (position && position != load.position) return std::nullopt;
+    position = load.position;
+  }
+  return position;
+}
+
+}  // namespace
+
 // Nothing if the fold is not of whole rows of what the map makes, each element once.
 std::optional<Piece> Fuser::WithSumOfRows(const Piece& map, const Piece& sum) const {
   if (!sum.fold || !sum.statistics.empty() || !sum.inside.empty() || !sum.also.empty() || sum.sequence >= 0 ||
       !sum.looked_up.empty() || sum.fold->op > ReduceOp::kMin || !IsPlain(memory_, sum) ||
       LoadsBuffer(sum.fold->finish, map.buffer))
     return std::nullopt;
-  std::optional<Affine> position;
-  for (const FlatLoad& load : memory_.Loads(sum.fold->body)) {
-    if (load.buffer != map.buffer) continue;
-    if (position && *position != *load.position) return std::nullopt;
-    position = load.position;
-  }
-  if (!position) return std::nullopt;
+  auto position = PositionOf(memory_, sum.fold->body, map.buffer);
+  auto row = position ? InDimensionsOf(map, *position, sum) : std::nullopt;
+  if (!row) return std::nullopt;
+  position = PositionOf(memory_, row->fold->body, map.buffer);
   // Its dimensions in the order in which the map's elements lie.
-  std::vector<IndexVar> space, rows;
-  std::vector<std::size_t> places;
-  for (const auto* vars : {&sum.space, &sum.fold->over}) {
-    std::ranges::copy_if(*vars, std::back_inserter(space), [](const IndexVar& var) { return var.extent > 1; });
-  }
+  std::vector<IndexVar> space = row->space, kept, rows;
+  const std::vector<IndexVar> over = row->fold->over;
+  space.insert(space.end(), over.begin(), over.end());
   std::ranges::stable_sort(space, std::greater(), [&](const IndexVar& var) { return position->of(var); });
-  if (*position != OwnPosition(space)) return std::nullopt;
-  auto norm = OverSpace(map, space);
+  if (over.empty() || *position != OwnPosition(space)) return std::nullopt;
+  // A norm's dimensions stay as they are.
+  const bool is_norm = !map.statistics.empty();
+  if (is_norm && Extents(space) != Extents(map.space)) return std::nullopt;
+  auto norm = is_norm ? std::optional(map) : OverSpace(map, space);
   if (!norm) return std::nullopt;
-  const auto is_folded = [&](const IndexVar& var) {
-    return std::ranges::find(sum.fold->over, var.id, &IndexVar::id) != sum.fold->over.end();
-  };
-  std::vector<IndexVar> over;
+  row->fold->over.clear();
+  std::vector<int> axes;
   for (std::size_t d = 0; d < space.size(); ++d) {
-    if (is_folded(space[d])) norm->axes.push_back(static_cast<int>(d));
-    (is_folded(space[d]) ? over : rows).push_back(space[d]);
+    const bool folded = std::ranges::find(over, space[d].id, &IndexVar::id) != over.end();
+    if (folded) axes.push_back(static_cast<int>(d));
+    if (!folded) kept.push_back(space[d]);
+    (folded ? row->fold->over : rows).push_back(norm->space[d]);
   }
-  if (over.empty() || OwnPosition(rows) != OwnPosition(sum.space)) return std::nullopt;
-  Piece row = sum;
-  EachExpr(row, [&](Expr& expr) {
-    expr = Substitute(expr, [&](const IndexVar& var) { return var.extent == 1 ? Expr(0) : Expr(); });
+  if (OwnPosition(kept) != OwnPosition(row->space) || (is_norm && axes != map.axes)) return std::nullopt;
+  norm->axes = std::move(axes);
+  row->space = rows;
+  EachExpr(*row, [&](Expr& expr) {
+    expr = InIndices(expr, space, norm->space);
     expr = ReplaceLoads(expr, [&](const ExprNode& load) {
       return memory_.Root(load.buffer) == map.buffer ? AsKept(memory_, map.buffer, norm->value) : Expr();
     });
   });
-  row.space = rows;
-  row.fold->over = over;
-  const ScalarType type = ScalarTypeOf(memory_.graph().buffers()[Id(sum.buffer)].dtype);
-  norm->statistics.push_back(std::move(row));
   Piece also;
   also.buffer = sum.buffer;
   also.space = rows;
-  also.value = Load(sum.buffer, {Expr(0)}, type);
+  also.value = Load(sum.buffer, {Expr(0)}, ScalarTypeOf(memory_.graph().buffers()[Id(sum.buffer)].dtype));
+  norm->statistics.push_back(std::move(*row));
   norm->also.push_back(std::move(also));
   return IsPlain(memory_, *norm) ? std::move(norm) : std::nullopt;
 }

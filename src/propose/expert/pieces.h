@@ -25,7 +25,7 @@
 //   hidden_keys.h  which keys a score of attention hides by their places
 //   held_rows.h  keys and values of 8 bits
 //   written_places.h  places that indices say through other values
-//   writer.h     pieces become statements of the language
+//   writer.h     pieces become statements of the language   slower_kinds.h  those that are faster as others
 #pragma once
 
 #include <cstdint>

@@ -17,6 +17,7 @@
 #include "propose/expert/recognise/recognise.h"
 #include "propose/expert/rotated_heads.h"
 #include "propose/expert/scaled_ends.h"
+#include "propose/expert/slower_kinds.h"
 #include "propose/expert/turn.h"
 #include "propose/expert/updates.h"
 
@@ -207,7 +208,7 @@ class ProgramWriter {
       const auto patches = PatchesOf(memory_, piece);
       return patches && WriteUnaimed(patches->copy) && TryKinds({Form::kMerged}, patches->product);
     }
-    if (statement && statement->family == "matmul_reduce" && IsFasterInPairs(piece)) statement.reset();
+    if (statement && IsSlowerKind(memory_, device_, piece, *statement)) statement.reset();
     if (statement && statement->family == "matmul" && piece.fold) InTf32(*statement, piece);
     if (statement && (statement->family == "matmul" || statement->family == "scaled_matmul"))
       WithWholeSums(*statement, piece);
@@ -247,15 +248,6 @@ class ProgramWriter {
     }
     names_.ForgetViews(views);
     return false;
-  }
-
-  // Whether a product that is folded is multiplied by numbers where by itself it is by pairs of bf16, which a
-  // processor's fold has not. That this takes half the time was seen in the fastest calls of a loaded machine alone.
-  bool IsFasterInPairs(const Piece& piece) const {
-    if (device_.kind != DeviceKind::kCpu || !device_.bf16_pairs || piece.inside.empty()) return false;
-    return std::ranges::all_of(memory_.Loads(piece.inside[0].fold->body), [&](const FlatLoad& load) {
-      return memory_.KeptAs(memory_.Root(load.buffer)) == DType::kBF16;
-    });
   }
 
   // Whether the language took what the graph has whole for reals, as it takes numbers alone: select(x > 0, 1, 0).

@@ -1,6 +1,5 @@
 // Statistics over axes and every element computed with them: norm.
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -31,25 +30,6 @@ bool ReadsTensors(const Piece& piece, const Expr& expr) {
   return reads;
 }
 
-// Whether nothing reads a statistic but what is stored of it for each row.
-bool IsForRowAlone(const Piece& piece, int buffer) {
-  bool alone = true;
-  const auto look = [&](const Expr& expr) {
-    Visit(expr, [&](const ExprNode& node) { alone &= node.kind != Expr::Kind::kLoad || node.buffer != buffer; });
-  };
-  look(piece.value);
-  for (const Piece& statistic : piece.statistics) EachExpr(statistic, look);
-  bool stored = false;
-  for (const Piece& one : piece.also) {
-    if (one.buffer == buffer && IsOfRow(piece, one)) {
-      stored = one.value->kind == Expr::Kind::kLoad && one.value->buffer == buffer;
-    } else {
-      look(one.value);
-    }
-  }
-  return alone && stored;
-}
-
 std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
   if (piece.statistics.empty() || piece.fold) return std::nullopt;
   dsl::Statement statement;
@@ -77,13 +57,20 @@ std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
     if (!operand) return std::nullopt;
     statement.operands.push_back(dsl::Name(*operand));
   }
-  // What ends a statistic with more than numbers is the end of what is stored of it.
-  std::map<int, Expr> ends;
   for (Piece& statistic : statistics) {
-    if (ReadsTensors(piece, statistic.fold->finish) && IsForRowAlone(piece, statistic.buffer))
-      ends[statistic.buffer] = std::exchange(statistic.fold->finish, Value(kIt, statistic.fold->body->type));
+    // A let ends with numbers: what else is made of it is made where it is read.
+    const bool reads = ReadsTensors(piece, statistic.fold->finish);
+    const ScalarType type = statistic.fold->body->type;
+    const Expr end = reads ? std::exchange(statistic.fold->finish, Value(kIt, type)) : Expr();
     auto let = LetOf(names, statistic, piece.space, known);
     if (!let) return std::nullopt;
+    if (reads) {
+      Names::Known inside = known;
+      inside.values[kIt] = dsl::Name(let->name);
+      auto made = names.Term(end, piece.space, inside);
+      if (!made || statistic.buffer < 0) return std::nullopt;
+      known.lets[statistic.buffer] = std::move(*made);
+    }
     statement.lets.push_back(std::move(*let));
   }
   if (!FoldsElements(piece)) {
@@ -92,9 +79,7 @@ std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
     statement.epilogue.push_back(std::move(*element));
   }
   for (const auto& one : piece.also) {
-    const auto end = ends.find(one.buffer);
-    const Expr made = end == ends.end() ? one.value : ReplaceValue(end->second, kIt, one.value);
-    auto value = names.Term(made, piece.space, known);
+    auto value = names.Term(one.value, piece.space, known);
     if (!value) return std::nullopt;
     AddAlso(statement, std::move(*value));
     if (!IsOfRow(piece, one)) continue;
