@@ -27,5 +27,16 @@ TEST(SlowerKindsTest, ManySumsOfFewNeighboursAreANestOnAProcessor) {
       << Taps(2048, TypicalDevice());
 }
 
+TEST(SlowerKindsTest, SumsAcrossRowsStaySums) {
+  const std::string text = testing::WrittenText(R"({"hone_problem": 1, "name": "across", "tensors": [
+  {"name": "x", "shape": [8, 4, 2048], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "w", "shape": [4, 2048], "dtype": "f32", "role": "parameter", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+  {"name": "y", "shape": [8, 2048], "dtype": "f32", "role": "output"}], "graph": [
+  {"op": "mul", "args": {"self": "%x", "other": "%w"}, "outputs": ["taps"]},
+  {"op": "sum", "args": {"self": "%taps", "dim": [1]}, "outputs": ["y"]}]})",
+                                                {}, {});
+  EXPECT_NE(text.find("y = reduce sum(x * w) over [1]"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace hone::expert
