@@ -175,7 +175,7 @@ TEST(UpdatesTest, ANormThatIsWrittenHasFurtherSums) {
                            Tensors({{"q", "[2, 32, 1]", "input"},
                                     {"k", "[2, 32, 1]", "input"},
                                     {"v", "[2, 1, 24]", "input"},
-               {"g", "[2, 1, 1]", "input"},
+                                    {"g", "[2, 1, 1]", "input"},
                                     {"state", "[2, 32, 24]", "input"},
                                     {"y", "[2, 24]", "output"},
                                     {"state_after", "[2, 32, 24]", R"(output, "updates": "state")"}}) +

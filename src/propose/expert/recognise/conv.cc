@@ -120,8 +120,8 @@ class Reading {
     for (const auto& var : piece_.fold->over) {
       if (!InInput(var) || !InWeight(var)) return false;
     }
-    // Where windows are as large as what they slide over, and each channel is a group, that is a row times a matrix, for
-    // each group of one image; where each group has one result, of however many images, it is the sum of a row.
+    // Where windows are as large as what they slide over, and each channel is a group, that is a row times a matrix,
+    // for each group of one image; where each group has one result, of however many images, it is the sum of a row.
     const bool slides = std::any_of(roles_.spatial.begin(), roles_.spatial.end(),
                                     [](const Spatial& spatial) { return spatial.out && spatial.tap; });
     if (roles_.group && !roles_.channel && (roles_.batch.empty() || !roles_.made) && !slides) return false;
