@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "dsl/checker.h"
-#include "dsl/shape/updated_rows.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {
@@ -273,89 +272,6 @@ bool Checker::AddAlso(const Statement& statement, Kernel& kernel) {
     written_.insert(one.target);
   }
   return true;
-}
-
-bool Checker::MayUpdate(const Statement& statement, Kernel& kernel) {
-  const std::string_view family = kernel.family->name;
-  const std::vector<int> targets = TargetsOf(kernel);
-  for (std::size_t t = 0; t < targets.size(); ++t) {
-    if (targets[t] < 0) continue;  // of a sequence
-    const KernelBuffer& target = program_.buffers[At(targets[t])];
-    if (target.updates < 0) continue;
-    const auto reads = [&](const Expr& value, auto&& is_fine) {
-      bool fine = true;
-      Visit(value, [&](const ExprNode& node) {
-        if (node.kind == Expr::Kind::kLoad && kernel.operands[At(node.buffer)].buffer == target.updates)
-          fine = fine && is_fine(node);
-      });
-      return fine;
-    };
-    const auto never = [](const ExprNode&) { return false; };
-    const auto own = [&](const ExprNode& load) { return IsOwnPlace(kernel, load, TargetStridesOf(kernel)); };
-    bool fine = true;
-    if (family == "nest") {
-      fine = kernel.attributes.contains("sequence") ? reads(kernel.epilogue, never)
-                                                    : UpdatedRowOf(kernel, target.updates) > 0;
-    } else if (t > 0 && kernel.also[t - 1].of_row) {
-      // Whoever has a row's elements reads what there is one of for it while that is written.
-      fine = reads(kernel.epilogue, never);
-      for (const Expr& input : kernel.inputs) fine = fine && reads(input, never);
-      for (const KernelLet& let : kernel.lets) fine = fine && reads(let.body, never);
-      for (const KernelAlso& also : kernel.also) {
-        fine = fine && reads(also.value, [&](const ExprNode& load) {
-                 return also.target == targets[t] && IsOwnPlace(kernel, load, RowStridesOf(kernel));
-               });
-      }
-    } else {
-      // A map may make several results of the element that one of them replaces; a norm and a softmax read an element
-      // for the whole row before anything of that is written, and once more where they write it.
-      const bool element = family == "map" || family == "norm" || family == "softmax";
-      const auto is_fine = [&](const ExprNode& load) { return element && own(load); };
-      for (const Expr& input : kernel.inputs) fine = fine && reads(input, is_fine);
-      for (const KernelLet& let : kernel.lets) fine = fine && reads(let.body, is_fine);
-      fine = fine && reads(kernel.epilogue, is_fine);
-      for (const KernelAlso& also : kernel.also) fine = fine && reads(also.value, is_fine);
-    }
-    if (!fine) {
-      return Fail(statement.at,
-                  fmt::format("'{0}' is written into '{1}', of which a map, a nest, a norm or a softmax may read the "
-                              "element that it writes, and a nest others of a row of up to {2}: make a value of it "
-                              "first, and '{0} = map(...)' of that",
-                              target.name, program_.buffers[At(target.updates)].name, kMostInUpdatedRow));
-    }
-    for (KernelOperand& operand : kernel.operands) {
-      if (operand.buffer == target.updates) operand.buffer = targets[t];
-    }
-  }
-  return true;
-}
-
-// Of what a norm makes one of for each row: along each dimension of its space.
-std::vector<std::int64_t> Checker::RowStridesOf(const Kernel& kernel) {
-  std::vector<std::int64_t> strides(kernel.space.size(), 0);
-  std::int64_t step = 1;
-  for (std::size_t d = kernel.space.size(); d-- > 0;) {
-    if (std::ranges::find(kernel.axes, static_cast<int>(d)) != kernel.axes.end()) continue;
-    strides[d] = step;
-    step *= kernel.space[d].extent;
-  }
-  return strides;
-}
-
-// Whether a load is of the place at which the kernel writes, which lies so.
-bool Checker::IsOwnPlace(const Kernel& kernel, const ExprNode& load, const std::vector<std::int64_t>& strides) {
-  const KernelOperand& operand = kernel.operands[At(load.buffer)];
-  std::map<int, std::int64_t> left;  // of each index, how far apart its places are, less what is read
-  for (std::size_t d = 0; d < kernel.space.size(); ++d) {
-    if (kernel.space[d].extent > 1) left[kernel.space[d].id] = strides[d];
-  }
-  for (std::size_t d = 0; d < load.operands.size(); ++d) {
-    const Expr& index = load.operands[d];
-    if (operand.strides[d] == 0 || (IsConst(index) && index->whole == 0)) continue;
-    if (index->kind != Expr::Kind::kIndex) return false;
-    if (index->index.extent > 1) left[index->index.id] -= operand.strides[d];
-  }
-  return operand.offset == 0 && std::ranges::all_of(left, [](const auto& one) { return one.second == 0; });
 }
 
 int Checker::Target(const Aim& aim, const Shape& made, const Kernel& kernel, Expr& value) {

@@ -1,6 +1,7 @@
 // From the language to kernels (dsl/kernel.h): the class behind Check, which its parts in several files share. check.cc
 // knows names: declarations, views, what the problem says of them. check_expressions.cc makes Exprs of terms,
-// check_statements.cc kernels of statements, check_sequences.cc those of nests that run in lockstep. One use each.
+// check_statements.cc kernels of statements, check_updates.cc what those read that are written into inputs,
+// check_sequences.cc kernels of nests that run in lockstep. One use each.
 #pragma once
 
 #include <cstdint>
