@@ -50,9 +50,7 @@ void Fuser::GroupUpdates() {
 void Fuser::TakeNumbersOfRows(std::size_t norm) {
   for (const int read : std::vector<int>(known_[norm].reads)) {
     const int map = maker_[Id(read)];
-    if (map < 0 || !IsSimpleMap(Id(map)) || !known_[Id(map)].plain || memory_.IsOutput(read) ||
-        readers_[Id(read)].size() != 1)
-      continue;
+    if (map < 0 || !GoesBeside(Id(map)) || memory_.IsOutput(read) || readers_[Id(read)].size() != 1) continue;
     const Piece& rows = pieces_[norm];
     bool of_row = true;
     EachExpr(rows, [&](const Expr& expr) {
