@@ -9,150 +9,17 @@
 #include "dsl/cuda/matmul_choice.h"
 #include "dsl/cuda/matmul_end.h"
 #include "dsl/cuda/matmul_end_stages.h"
-#include "dsl/cuda/matmul_halves.h"
 #include "dsl/cuda/matmul_rows_end.h"
+#include "dsl/cuda/matmul_settings.h"
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kDeepestBlock = 4096;        // as what is promoted
-constexpr int kMostStages = 6, kMostStagesOfA = 8;  // that are tried without being told
-constexpr double kNarrowProducts = 1 << 24;         // one row, 4096 x 4096: 34 MB to read
-
-// What has no precision in its name makes one product of what its operands are.
-TensorPrecision PrecisionOf(const Kernel& kernel) {
-  const std::string_view way = kernel.way->name;
-  if (way == "f32x3") return TensorPrecision::kF32x3;
-  if (way == "f8") return TensorPrecision::kF8;
-  if (way == "i8") return TensorPrecision::kI8;
-  if (way != "bf16" && way != "f16" && AllAre(kernel, DType::kF32)) return TensorPrecision::kTF32;
-  return way == "bf16" || (way != "f16" && AllAre(kernel, DType::kBF16)) ? TensorPrecision::kBF16
-                                                                         : TensorPrecision::kF16;
-}
-// Whether the sums of a tile are what the tensor cores leave, neither scaled nor promoted: what can be set on its
-// course are settings of these products alone.
-bool IsPlain(const Kernel& kernel) {
-  if (HasBlocks(kernel)) return false;
-  if (PrecisionOf(kernel) == TensorPrecision::kF8) return IntSetting(kernel, "promote") == 0;
-  return !ScalesOperands(kernel, PrecisionOf(kernel));
-}
-bool Promotes(const Kernel& kernel) { return !IsPlain(kernel); }
-// Whether what was packed has to be scaled back, for which ends are lines.
-bool IsScaled(const Kernel& kernel) { return ScalesOperands(kernel, PrecisionOf(kernel)); }
-
-// Why several products cannot be made together, or nothing.
-std::optional<std::string> WhyApart(const Kernel& kernel) {
-  const TensorPrecision precision = PrecisionOf(kernel);
-  if (!MultipliesInPlace(kernel, precision)) return std::string(kOnlyInPlace);
-  if (!RightOnesLieAlike(kernel, precision))
-    return "some of what A is multiplied with lies along K and some across it; try apart";
-  const std::size_t most = precision == TensorPrecision::kF8 ? 3 : 4;  // of 64 columns each, that registers hold
-  if (ProductsOf(kernel) > most) return fmt::format("{} products at most are made together; try apart", most);
-  return std::nullopt;
-}
-
-bool Together(const Kernel& kernel) {
-  return kernel.settings.contains("products") && WordSetting(kernel, "products") == "together";
-}
-std::int64_t ProductsAtATime(const Kernel& kernel) {
-  return Together(kernel) ? static_cast<std::int64_t>(ProductsOf(kernel)) : 1;
-}
-
-// Whether a third operand says where groups of rows end, or segments of K.
-bool EndsOfParts(const Kernel& kernel) { return HasGroups(kernel) || HasSegments(kernel); }
-
-// Whether operands of the chain come in stages where results leave in tiles.
-bool EndsInStages(const Kernel& kernel, const MatmulShape& shape, TensorSettings settings) {
-  settings.stages = kMostStages;
-  settings.end = TensorEnd::kTiles;
-  return !CheckTiles(kernel) && EndStagesOf(kernel, shape, settings, nullptr).stages > 0;
-}
-
-// Plain products of whole matrices that lie along K: what can be set on how their rows are copied is theirs alone.
-bool CopiesRowsOfK(const Kernel& kernel, TensorPrecision precision) {
-  return IsPlain(kernel) && !EndsOfParts(kernel) && !HasChoice(kernel) && !FoldsColumns(kernel) &&
-         LieAlongK(kernel, precision);
-}
-
-// The copy engine is slow where it fills rows up: of a K that ends in the first half of a row of 128 bytes shorter ones
-// are copied, as long as there are few (docs/measured/cuda_layers.md) and stages have room for what comes at the end.
-std::int64_t RowBytes(const Kernel& kernel, TensorSettings settings) {
-  constexpr std::int64_t kMostOfK = 320;  // bytes
-  const MatmulShape shape = MatmulShape::WithHeads(kernel);
-  const std::int64_t bytes = shape.k.extent * TensorElementBytes(settings.precision), behind = bytes % kTensorRowBytes;
-  if (!CopiesRowsOfK(kernel, settings.precision) || bytes > kMostOfK || behind == 0 || behind > kTensorRowBytes / 2)
-    return kTensorRowBytes;
-  const bool in_stages = EndsInStages(kernel, shape, settings);
-  settings.row_bytes = bytes <= kTensorRowBytes / 4 ? kTensorRowBytes / 4 : kTensorRowBytes / 2;
-  return in_stages && !EndsInStages(kernel, shape, settings) ? kTensorRowBytes : settings.row_bytes;
-}
-
-// Steps of K of which a block keeps all of B: its tiles have the same columns then, one after the other. The copy
-// engine takes three cycles a row, whatever is in it, so that a short K's B would take most of its time
-// (docs/measured/cuda_layers.md). Tiles have to be many, columns to divide nearly all of the device among them, and
-// what comes at the end has to come in stages as before.
-std::int64_t KeptSteps(const Kernel& kernel, const TensorSettings& settings) {
-  constexpr std::int64_t kMostKept = 96 << 10, kFewestTiles = 3;
-  const MatmulShape shape = MatmulShape::WithHeads(kernel);
-  if (!CopiesRowsOfK(kernel, settings.precision) || BatchesOf(shape) > 1 || TensorConsumers(settings) != 2 ||
-      kernel.attributes.contains(std::string(kWalksB)))
-    return 0;
-  const std::int64_t processors = kernel.device->multiprocessors,
-                     columns = std::max<std::int64_t>(CeilDiv(shape.n.extent, settings.tile_n), 1),
-                     blocks = processors / columns * columns;
-  // In clusters blocks are half as many.
-  if (2 * columns > processors || 10 * blocks < 9 * processors ||
-      TilesOf(shape, settings.tile_m, settings.tile_n) < kFewestTiles * blocks)
-    return 0;
-  TensorSettings kept = settings;
-  kept.kept_steps = CeilDiv(shape.k.extent * TensorElementBytes(settings.precision), settings.row_bytes);
-  if (TensorKeptBytes(kept) > kMostKept) return 0;
-  return EndsInStages(kernel, shape, settings) && !EndsInStages(kernel, shape, kept) ? 0 : kept.kept_steps;
-}
-
-// Where operands become halves, as far as that is settled.
-std::string HalvesOf(const Kernel& kernel) {
-  return kernel.settings.contains("halves") ? WordSetting(kernel, "halves") : "before";
-}
-
-// Of the knobs before `stages`.
-TensorSettings TensorSettingsOf(const Kernel& kernel) {
-  TensorSettings settings;
-  settings.precision = PrecisionOf(kernel);
-  settings.products = ProductsAtATime(kernel);
-  if (HasBlocks(kernel))
-    settings.promote = BlockOf(kernel).depth;
-  else if (settings.precision == TensorPrecision::kF8)
-    settings.promote = IntSetting(kernel, "promote");
-  else if (!Promotes(kernel))
-    settings.promote = 0;
-  settings.groups = MatmulShape(kernel).groups();
-  settings.segments = HasSegments(kernel);
-  if (FoldsColumns(kernel)) settings.end = TensorEnd::kRows;
-  const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
-  if (tile.size() == 2) {
-    settings.tile_m = tile[0];
-    settings.tile_n = tile[1];
-  }
-  settings.turns = kernel.settings.contains("turns") && WordSetting(kernel, "turns") == "yes";
-  if (settings.turns) settings.tile_m = 64;
-  const std::string halves = HalvesOf(kernel);
-  settings.splits_a = halves == "left" || halves == "both";
-  settings.splits_b = halves == "right" || halves == "both";
-  settings.row_bytes = RowBytes(kernel, settings);
-  settings.kept_steps = KeptSteps(kernel, settings);
-  return settings;
-}
-
-// Into how many parts K is cut: a block a multiprocessor. Groups of rows and segments of K are not cut so.
-std::int64_t SplitOf(const Kernel& kernel, const MatmulShape& shape, std::int64_t rows, std::int64_t columns) {
-  if (EndsOfParts(kernel) || RotationOf(kernel) > 0) return 1;
-  return SplitFor(shape, TilesOf(shape, rows, columns), kernel.device->multiprocessors, 512);
-}
-
-bool IsSplit(const Kernel& kernel) { return kernel.settings.contains("split") && IntSetting(kernel, "split") != 1; }
+constexpr std::int64_t kDeepestBlock = 4096;  // as what is promoted
+constexpr int kMostStagesOfA = 8;             // that are tried without being told
+constexpr double kNarrowProducts = 1 << 24;   // one row, 4096 x 4096: 34 MB to read
 
 }  // namespace
 
@@ -366,78 +233,6 @@ std::optional<std::string> CheckTensorTurns(const Kernel& kernel, const Setting&
   return std::get<std::string>(value.value) == "yes" ? WhyNoTurns(kernel) : std::nullopt;
 }
 
-namespace {
-constexpr const char* kHalves[] = {"before", "left", "right", "both"};
-
-// What a product takes in microseconds, packing included. Measured on an H200 (docs/measured/cuda_matmul.md): how long
-// a stage of 64 of K takes, what is packed, and what is read and written, a microsecond, by warpgroups that make
-// halves.
-double HalvesCost(const Kernel& kernel, const MatmulShape& shape, const TensorSettings& settings) {
-  constexpr double kStage[] = {1.2, 1.9, 1.93}, kStageOfOneHalf[] = {0.55, 1.2, 1.3}, kPacked = 3.9e6,
-                   kMoved[] = {4.1e6, 3.6e6, 3.5e6};
-  const bool two = TensorParts(settings) == 2;
-  double packed = 0, moved = static_cast<double>(shape.m.extent * shape.n.extent * BatchesOf(shape)) *
-                             static_cast<double>(Bytes(kernel.target_type));
-  for (const std::size_t input : {std::size_t{0}, std::size_t{1}}) {
-    const int operand = OperandOf(InputOf(kernel, input));
-    double elements = static_cast<double>((input == 0 ? shape.m : shape.n).extent * shape.k.extent);
-    for (const LoopDim& dim : shape.batch) {
-      if (operand < 0 || dim.strides[static_cast<std::size_t>(operand)] != 0)
-        elements *= static_cast<double>(dim.extent);
-    }
-    const bool splits = input == 0 ? settings.splits_a : settings.splits_b;
-    moved += elements * (splits || two ? 4 : 2);
-    const bool once = operand >= 0 && kernel.operand_is_parameter[static_cast<std::size_t>(operand)];
-    if (!splits && !once) packed += elements * (two ? 8 : 6);
-  }
-  const std::int64_t tiles = TilesOf(shape, kSplitRows, kSplitRows),
-                     split = SplitOf(kernel, shape, kSplitRows, kSplitRows),
-                     stages = CeilDiv(tiles * split, kernel.device->multiprocessors) *
-                              CeilDiv(CeilDiv(shape.k.extent, kSplitDepth), split);
-  const auto splitters = static_cast<std::size_t>(TensorSplitters(settings));
-  const double multiplied = static_cast<double>(stages) * (two ? kStage : kStageOfOneHalf)[splitters];
-  return packed / kPacked + std::max(multiplied, moved / kMoved[splitters]);
-}
-
-TensorSettings WithHalves(TensorSettings settings, std::string_view word) {
-  settings.splits_a = word == "left" || word == "both";
-  settings.splits_b = word == "right" || word == "both";
-  return settings;
-}
-}  // namespace
-
-std::vector<Setting> TensorHalvesValues(const Kernel& kernel) {
-  if (!IsScaled(kernel)) return {};
-  const MatmulShape shape = MatmulShape::WithHeads(kernel);
-  const auto cost = [&](const Setting& value) {
-    return HalvesCost(kernel, shape, WithHalves(TensorSettingsOf(kernel), std::get<std::string>(value.value)));
-  };
-  std::vector<Setting> values;
-  for (const char* word : kHalves) {
-    if (!CheckTensorHalves(kernel, Word(word))) values.push_back(Word(word));
-  }
-  std::ranges::stable_sort(values, {}, cost);
-  return values;
-}
-std::optional<std::string> CheckTensorHalves(const Kernel& kernel, const Setting& value) {
-  if (!IsScaled(kernel)) return "no operand of it becomes halves; remove it";
-  if (auto why = CheckWord(value, {"before", "left", "right", "both"})) return why;
-  TensorSettings settings = WithHalves(TensorSettingsOf(kernel), std::get<std::string>(value.value));
-  if (TensorSplitters(settings) == 0) return std::nullopt;
-  if (EndsOfParts(kernel) || HasChoice(kernel) || FoldsColumns(kernel) || ProductsOf(kernel) > 1)
-    return "only of one plain product operands become halves where they are multiplied; try before";
-  const MatmulShape shape = MatmulShape::WithHeads(kernel);
-  for (const std::size_t input : {std::size_t{0}, std::size_t{1}}) {
-    if ((input == 0 ? settings.splits_a : settings.splits_b) &&
-        RawLayoutOf(kernel, shape, input) == OperandLayout::kElsewise)
-      return fmt::format("{} does not lie in lines of f32 that the copy engine reads; try before",
-                         input == 0 ? "the left operand" : "the right operand");
-  }
-  settings.promote = kSplitDepth;
-  settings.stages = 2;
-  return CheckTensor(kernel.device->limits, settings);
-}
-
 std::vector<Setting> TensorStagesValues(const Kernel& kernel) {
   TensorSettings settings = TensorSettingsOf(kernel);
   settings.stages = settings.kept_steps > 0 ? kMostStagesOfA : kMostStages;
@@ -531,7 +326,7 @@ std::optional<std::string> CheckTensorSplit(const Kernel& kernel, const Setting&
 
 std::vector<Setting> TensorEndValues(const Kernel& kernel) {
   if (IsScaled(kernel)) return {};
-  if (IsSplit(kernel) || CheckTiles(kernel)) return {Word("lines")};
+  if (SplitsK(kernel) || CheckTiles(kernel)) return {Word("lines")};
   // Slower by 3 % where blocks have scales and a thread one sum (docs/measured/cuda_8bit.md), else faster by 1 to 7 %
   // (cuda_16bit.md there).
   if (HasBlocks(kernel) && !(kernel.settings.contains("sums") && IntSetting(kernel, "sums") == 2))
@@ -542,7 +337,7 @@ std::optional<std::string> CheckTensorEnd(const Kernel& kernel, const Setting& v
   if (IsScaled(kernel)) return "only products of operands that lie as they are multiplied have it; remove it";
   if (auto why = CheckWord(value, {"lines", "tiles"})) return why;
   if (std::get<std::string>(value.value) == "lines") return std::nullopt;
-  if (IsSplit(kernel)) return "parts of K are added up in f32; try lines";
+  if (SplitsK(kernel)) return "parts of K are added up in f32; try lines";
   if (auto why = CheckTiles(kernel)) return why;
   TensorSettings settings = TensorSettingsOf(kernel);
   settings.stages = static_cast<int>(IntSetting(kernel, "stages"));
