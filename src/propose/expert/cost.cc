@@ -148,9 +148,16 @@ double FilledOf(const dsl::Kernel& kernel) {
   return filled(shape.m.extent, tile[0]) * filled(shape.n.extent, tile[1]);
 }
 
+// Products of f32 whose operands become halves where they are multiplied (docs/measured/cuda_matmul.md).
+constexpr double kHalvesAreSlower = 1.6;
+bool MakesHalves(const dsl::Kernel& kernel) {
+  const auto halves = kernel.settings.find("halves");
+  return halves != kernel.settings.end() && dsl::ToString(halves->second) != "before";
+}
+
 // FLOP/s that the kernel can have: of the units for products of 16 bits, where it has them.
 double RateOf(const dsl::Kernel& kernel, const Ceilings& ceilings) {
-  const double rate = ceilings.fma_flops_f32;
+  const double rate = ceilings.fma_flops_f32 / (MakesHalves(kernel) ? kHalvesAreSlower : 1);
   if (kernel.device->kind == DeviceKind::kCuda && ceilings.vector_flops_f32 > 0) {
     if (kernel.way != nullptr && kernel.way->name == "simt") return ceilings.vector_flops_f32 * FilledOf(kernel);
     if (!kernel.family->multiplies && ReadsAgain(kernel)) return rate / kNestsAreSlower;
