@@ -12,6 +12,7 @@
 #include "dsl/cuda/knobs.h"
 #include "dsl/knobs.h"
 #include "dsl/shape/fold_pass.h"
+#include "dsl/shape/updated_places.h"
 
 namespace hone::dsl {
 namespace {
@@ -58,12 +59,6 @@ std::vector<Setting> Distinct(const std::vector<std::int64_t>& values) {
 std::int64_t Processors(const Kernel& kernel) { return kernel.device->multiprocessors; }
 
 bool FindsPlace(const Kernel& kernel) { return kernel.variant == "argmax" || kernel.variant == "argmin"; }
-
-// Whether it is written into an input that it reads.
-bool Replaces(const Kernel& kernel) {
-  return std::ranges::any_of(kernel.operands,
-                             [&](const KernelOperand& operand) { return operand.buffer == kernel.target; });
-}
 
 // What a statement says itself, or what has been decided before; 0: nothing.
 std::int64_t Said(const Kernel& kernel, const std::string& knob) {
@@ -182,7 +177,8 @@ std::vector<Setting> FoldLanesValues(const Kernel& kernel) {
     return Distinct({lanes, 1, extents.rows ? 4 : 2, 8});
   }
   // What is written into the rows that are read lies as close together where each thread has one pack.
-  if (extents.reduced <= kShortFold && extents.kept >= 32 * Processors(kernel) && extents.rows && Replaces(kernel)) {
+  if (extents.reduced <= kShortFold && extents.kept >= 32 * Processors(kernel) && extents.rows &&
+      ReplacesOperand(kernel)) {
     const std::int64_t lanes = PowerUp(std::max<std::int64_t>((extents.reduced + 3) / 4, 1));
     return Distinct({lanes, std::max<std::int64_t>(lanes / 2, 1), 1});
   }

@@ -1,8 +1,8 @@
 // Operands of f32 whose tiles become halves where they are multiplied. A kernel that packs an operand before
 // (matmul_pack.h) reads and writes all of it, which takes longer than the product where few tiles read an element:
-// 256 x 524288 x 256, or the 128 columns that a convolution of one pixel has. Here the copy engine brings a stage's
-// tile of it as it lies, and a warpgroup, a thread a row, makes a stage of it: scaled, as one or two halves. What
-// multiplies is as slow again by half then, as all of it goes through shared memory twice.
+// 256 x 524288 x 256, or a convolution of one pixel to 128 channels. Here the copy engine brings a stage's tile of it
+// as it lies, and a warpgroup, a thread a row, makes a stage of it: scaled, as one or two halves. The product takes 1.6
+// times as long then (docs/measured/cuda_matmul.md).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,6 @@ RawBox RawBoxOf(OperandLayout lies);
 struct Splitter {
   int input = 0;
   OperandLayout lies = OperandLayout::kAlongK;
-  std::string index;                   // type of places
   std::string row0, batch;             // where the tile begins, the number of its batch, by what `places` declares
   std::int64_t tile_at = 0;            // in a stage
   std::int64_t scales_at = 0;          // in a stage's scales

@@ -31,7 +31,7 @@ double HalvesCost(const Kernel& kernel, const MatmulShape& shape, const TensorSe
       if (operand < 0 || dim.strides[static_cast<std::size_t>(operand)] != 0)
         elements *= static_cast<double>(dim.extent);
     }
-    const bool splits = input == 0 ? settings.splits_a : settings.splits_b;
+    const bool splits = Splits(settings, input);
     moved += elements * (splits || two ? 4 : 2);
     const bool once = operand >= 0 && kernel.operand_is_parameter[static_cast<std::size_t>(operand)];
     if (!splits && !once) packed += elements * (two ? 8 : 6);
@@ -45,11 +45,6 @@ double HalvesCost(const Kernel& kernel, const MatmulShape& shape, const TensorSe
   return packed / kPacked + std::max(multiplied, moved / kMoved[splitters]);
 }
 
-TensorSettings WithHalves(TensorSettings settings, std::string_view word) {
-  settings.splits_a = word == "left" || word == "both";
-  settings.splits_b = word == "right" || word == "both";
-  return settings;
-}
 }  // namespace
 
 std::vector<Setting> TensorHalvesValues(const Kernel& kernel) {
@@ -74,8 +69,7 @@ std::optional<std::string> CheckTensorHalves(const Kernel& kernel, const Setting
     return "only of one plain product operands become halves where they are multiplied; try before";
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
   for (const std::size_t input : {std::size_t{0}, std::size_t{1}}) {
-    if ((input == 0 ? settings.splits_a : settings.splits_b) &&
-        RawLayoutOf(kernel, shape, input) == OperandLayout::kElsewise)
+    if (Splits(settings, input) && RawLayoutOf(kernel, shape, input) == OperandLayout::kElsewise)
       return fmt::format("{} does not lie in lines of f32 that the copy engine reads; try before",
                          input == 0 ? "the left operand" : "the right operand");
   }

@@ -108,6 +108,12 @@ std::string HalvesOf(const Kernel& kernel) {
   return kernel.settings.contains("halves") ? WordSetting(kernel, "halves") : "before";
 }
 
+TensorSettings WithHalves(TensorSettings settings, std::string_view halves) {
+  settings.splits_a = halves == "left" || halves == "both";
+  settings.splits_b = halves == "right" || halves == "both";
+  return settings;
+}
+
 TensorSettings TensorSettingsOf(const Kernel& kernel) {
   TensorSettings settings;
   settings.precision = PrecisionOf(kernel);
@@ -128,9 +134,7 @@ TensorSettings TensorSettingsOf(const Kernel& kernel) {
   }
   settings.turns = kernel.settings.contains("turns") && WordSetting(kernel, "turns") == "yes";
   if (settings.turns) settings.tile_m = 64;
-  const std::string halves = HalvesOf(kernel);
-  settings.splits_a = halves == "left" || halves == "both";
-  settings.splits_b = halves == "right" || halves == "both";
+  settings = WithHalves(settings, HalvesOf(kernel));
   settings.row_bytes = RowBytes(kernel, settings);
   settings.kept_steps = KeptSteps(kernel, settings);
   return settings;

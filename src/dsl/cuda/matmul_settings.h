@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "dsl/cuda/matmul_tensor.h"
 #include "dsl/kernel.h"
@@ -31,6 +32,8 @@ bool EndsOfParts(const Kernel& kernel);
 bool EndsInStages(const Kernel& kernel, const MatmulShape& shape, TensorSettings settings);
 // Where operands become halves, as far as that is settled.
 std::string HalvesOf(const Kernel& kernel);
+// The settings where that is `halves`.
+TensorSettings WithHalves(TensorSettings settings, std::string_view halves);
 // Of the knobs before `stages`.
 TensorSettings TensorSettingsOf(const Kernel& kernel);
 // Into how many parts K is cut: a block a multiprocessor. Groups of rows and segments of K are not cut so.

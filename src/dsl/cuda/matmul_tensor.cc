@@ -114,7 +114,7 @@ class TensorEmitter {
   bool FoldsGroups() const { return ColumnsOfGroup(kernel_) > 0; }
   const KernelOperand& Ends() const { return InputOperand(kernel_, 2); }
 
-  bool Splits(int input) const { return input == 0 ? settings_.splits_a : input == 1 && settings_.splits_b; }
+  bool Splits(int input) const { return hone::dsl::Splits(settings_, At(input)); }
   OperandLayout RawLayout(int input) const { return RawLayoutOf(kernel_, text_.shape, At(input)); }
   // Of an operand that is read where it lies; of another, elsewise.
   OperandLayout Layout(int input) const {
@@ -435,7 +435,6 @@ class TensorEmitter {
       if (splitters == 2) out_.Open(input == 0 ? fmt::format("if (warpgroup == {})", consumers) : "else");
       Splitter splitter{.input = input,
                         .lies = RawLayout(input),
-                        .index = text_.index,
                         .row0 = input == 0 ? "m0" : "n0",
                         .batch = input == 0 ? "a_batch" : "b_batch",
                         .tile_at = tile_at(input),

@@ -8,7 +8,6 @@
 #include "base/rounding.h"
 #include "dsl/cuda/matmul_choice.h"
 #include "dsl/cuda/matmul_end.h"
-#include "dsl/cuda/matmul_end_stages.h"
 #include "dsl/cuda/matmul_rows_end.h"
 #include "dsl/cuda/matmul_settings.h"
 #include "dsl/knobs.h"
@@ -99,9 +98,7 @@ std::optional<double> TensorCost(const Kernel& kernel, TensorPrecision precision
 std::vector<std::size_t> TensorPacks(const Kernel& kernel) {
   const TensorSettings settings = TensorSettingsOf(kernel);
   std::vector<std::size_t> packed = PackedInputs(kernel, PrecisionOf(kernel));
-  std::erase_if(packed, [&](std::size_t input) {
-    return (input == 0 && settings.splits_a) || (input == 1 && settings.splits_b);
-  });
+  std::erase_if(packed, [&](std::size_t input) { return Splits(settings, input); });
   return packed;
 }
 

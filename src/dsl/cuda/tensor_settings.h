@@ -2,6 +2,7 @@
 // what follows from that: threads, shared memory, and what cannot be.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,11 +51,14 @@ bool HoldsTwoSums(std::int64_t tile_m, std::int64_t columns);
 // Parts that an operand is packed as, and columns of all products, which are one to wgmma.
 std::int64_t TensorParts(const TensorSettings& settings);
 std::int64_t TensorWidth(const TensorSettings& settings);
-// Warpgroups that make halves of tiles of f32, each of an operand's of kSplitRows x kSplitDepth; bytes of such a tile,
-// and of all of them.
+// Warpgroups that make halves of tiles of f32, each of an operand's of kSplitRows x kSplitDepth; bytes of such a tile;
+// whether an operand (0: A, 1: B, from 2 on: others) has one.
 inline constexpr std::int64_t kSplitRows = 128, kSplitDepth = 64, kSplitRawBytes = kSplitRows * kSplitDepth * 4;
 inline std::int64_t TensorSplitters(const TensorSettings& settings) {
   return (settings.splits_a ? 1 : 0) + (settings.splits_b ? 1 : 0);
+}
+inline bool Splits(const TensorSettings& settings, std::size_t input) {
+  return (input == 0 && settings.splits_a) || (input == 1 && settings.splits_b);
 }
 // Whether a tile's sums are whole numbers of 32 bits.
 inline bool SumsAreWhole(const TensorSettings& settings) { return settings.precision == TensorPrecision::kI8; }

@@ -202,6 +202,11 @@ std::optional<std::string> WhyNoUpdatedPlaces(const Kernel& kernel) {
   return "only a nest that updates an input has places that it leaves alone: select(CONDITION, VALUE, INPUT[i, j])";
 }
 
+bool ReplacesOperand(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.operands,
+                             [&](const KernelOperand& operand) { return operand.buffer == kernel.target; });
+}
+
 bool ReadsWhatItReplaces(const Kernel& kernel) {
   const std::vector<int> targets = TargetsOf(kernel);
   return targets.size() > 1 && std::ranges::any_of(kernel.operands, [&](const KernelOperand& operand) {

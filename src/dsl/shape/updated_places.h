@@ -25,6 +25,8 @@ struct UpdatedPlaces {
 std::optional<UpdatedPlaces> UpdatedPlacesOf(const Kernel& kernel);
 // Why a way that writes such places alone cannot make a nest, or nothing.
 std::optional<std::string> WhyNoUpdatedPlaces(const Kernel& kernel);
+// Whether a kernel reads what its target replaces: it is written into an input that it reads.
+bool ReplacesOperand(const Kernel& kernel);
 // Whether a kernel of several results reads of each element what one of them replaces: then all of them are computed
 // before any is stored.
 bool ReadsWhatItReplaces(const Kernel& kernel);

@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "dsl/shape/updated_places.h"
+
 namespace hone::dsl {
 namespace {
 
@@ -50,9 +52,7 @@ std::int64_t UpdatedRowOf(const Kernel& kernel, int buffer) {
 }
 
 std::int64_t UpdatedRowOf(const Kernel& kernel) {
-  const bool reads = !kernel.attributes.contains("sequence") &&
-                     std::ranges::any_of(kernel.operands,
-                                         [&](const KernelOperand& operand) { return operand.buffer == kernel.target; });
+  const bool reads = !kernel.attributes.contains("sequence") && ReplacesOperand(kernel);
   return reads ? UpdatedRowOf(kernel, kernel.target) : 1;
 }
 

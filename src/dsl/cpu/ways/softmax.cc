@@ -6,6 +6,7 @@
 
 #include "dsl/cpu/folds.h"
 #include "dsl/knobs.h"
+#include "dsl/shape/updated_places.h"
 #include "dsl/way.h"
 
 namespace hone::dsl::cpu_way_softmax {
@@ -18,12 +19,6 @@ double RowOf(const Kernel& kernel) {
   double row = 1;
   for (const int axis : kernel.axes) row *= static_cast<double>(kernel.space[static_cast<std::size_t>(axis)].extent);
   return row;
-}
-
-// Whether it is written into the input that it reads.
-bool ReplacesOperand(const Kernel& kernel) {
-  return std::ranges::any_of(kernel.operands,
-                             [&](const KernelOperand& operand) { return operand.buffer == kernel.target; });
 }
 
 std::optional<std::string> CheckPasses(const Kernel& kernel, const Setting& value) {
