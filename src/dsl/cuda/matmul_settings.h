@@ -14,6 +14,8 @@
 namespace hone::dsl {
 
 inline constexpr int kMostStages = 6;  // that are tried without being told
+// Rows up to which reading B is all that counts.
+inline constexpr std::int64_t kFewRows = 64;
 
 TensorPrecision PrecisionOf(const Kernel& kernel);
 // Whether the sums of a tile are what the tensor cores leave, neither scaled nor promoted: what can be set on its

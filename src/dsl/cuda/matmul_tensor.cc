@@ -18,6 +18,7 @@
 #include "dsl/cuda/matmul_pack.h"
 #include "dsl/cuda/matmul_rows_end.h"
 #include "dsl/cuda/tensor_product.h"
+#include "dsl/cuda/tensor_tail.h"
 
 namespace hone {
 extern const std::string_view kSettleText;          // dsl/cuda/settle.cuh
@@ -26,6 +27,7 @@ extern const std::string_view kTensorCoreText;      // dsl/cuda/tensor_core.cuh
 extern const std::string_view kTensorGroupsText;    // dsl/cuda/tensor_groups.cuh
 extern const std::string_view kTensorHalvesText;    // dsl/cuda/tensor_halves.cuh
 extern const std::string_view kTensorSegmentsText;  // dsl/cuda/tensor_segments.cuh
+extern const std::string_view kTensorTailText;      // dsl/cuda/tensor_tail.cuh
 }  // namespace hone
 
 namespace hone::dsl {
@@ -180,6 +182,9 @@ class TensorEmitter {
     tiles_m_ = (m + settings_.tile_m * cluster - 1) / (settings_.tile_m * cluster) + settings_.groups;  // at most
     tiles_n_ = (n + settings_.tile_n - 1) / settings_.tile_n;
     items_ = tiles_m_ * tiles_n_ * text_.ResultBatches() * splits_;
+    blocks_at_once_ = kernel_.device->multiprocessors * resident / cluster;
+    if (KeepsB()) blocks_at_once_ = blocks_at_once_ / tiles_n_ * tiles_n_;  // whose items have the same columns
+    if (settings_.tail_in_parts) CutTail();
     if (splits_ > 1)
       partial_ =
           out_.Scratch("parts", SumsAreWhole(settings_) ? DType::kI32 : DType::kF32, splits_ * text_.Batches() * m * n);
@@ -222,11 +227,52 @@ class TensorEmitter {
     launch.aside = splitters == 0;
     launch.static_shared_bytes = TensorStaticBytes(settings_);
     launch.cluster_x = cluster;
-    std::int64_t blocks = kernel_.device->multiprocessors * resident / cluster;
-    if (KeepsB()) blocks = blocks / tiles_n_ * tiles_n_;  // whose items have the same columns
-    launch.grid_x = std::min(items_, blocks) * cluster;
+    launch.grid_x = (Cut() ? BlocksOfTail() : std::min(items_, blocks_at_once_)) * cluster;
+    if (Cut()) {
+      launch.together = launch.grid_x;
+      launch.scratch_writes = {left_, left_flags_};
+      launch.aside = false;
+    }
     launch.shared_bytes = TensorSharedBytes(settings_);
     out_.Launch(launch);
+  }
+
+  // The last tiles are made in parts of K (tensor_tail.h): memory for what blocks leave for others, with a flag for
+  // each warpgroup that does.
+  void CutTail() {
+    tail_ = PartsOfTail(items_, blocks_at_once_, steps_);
+    if (!Cut()) return;
+    out_.Define(std::string(kTensorTailText));
+    const std::int64_t leaving = tail_.tiles * tail_.parts * WarpgroupsOfTile();
+    left_ = out_.Scratch("left", DType::kF32, leaving * SumsOfWarpgroup());
+    left_flags_ = out_.Scratch("flags", DType::kI32, leaving);
+    out_.Call(MemsetStep{.buffer = left_flags_, .byte = 0}, true);
+  }
+  bool Cut() const { return tail_.parts > 1; }
+  std::int64_t BlocksOfTail() const { return items_ > tail_.tiles ? blocks_at_once_ : tail_.tiles * tail_.parts; }
+  std::int64_t WarpgroupsOfTile() const { return TensorConsumers(settings_) * settings_.cluster; }
+  std::int64_t SumsOfWarpgroup() const { return 64 * TensorWidth(settings_); }
+  // Behind the products of a part: who has not the tile's first leaves what it has, who has adds up what others left.
+  void LeavePart() {
+    if (!Cut()) return;
+    out_.Open("if (first_step > 0)");
+    out_.Line("WaitForProducts<0>();");
+    ReleaseStage(out_, settings_, "", "before");
+    out_.Line(fmt::format("const int mine = blockIdx.x * {} + warpgroup;", TensorConsumers(settings_)));
+    out_.Line(fmt::format("LeaveSums({} + static_cast<long>(mine) * {}, {} + mine, d, warpgroup, thread);", left_,
+                          SumsOfWarpgroup(), left_flags_));
+    out_.Line("continue;");
+    out_.Close();
+  }
+  void AddParts() {
+    if (!Cut()) return;
+    const std::int64_t apart = tail_.tiles * WarpgroupsOfTile();
+    out_.Open(fmt::format("if (last_step < {})", steps_));
+    out_.Line(fmt::format("const int theirs = blockIdx.x * {} + warpgroup + {};", TensorConsumers(settings_), apart));
+    out_.Line(fmt::format(
+        "AddSums({0} + static_cast<long>(theirs) * {2}, {1} + theirs, {5}, {3}, {4}, d, warpgroup, thread);", left_,
+        left_flags_, SumsOfWarpgroup(), apart * SumsOfWarpgroup(), apart, tail_.parts - 1));
+    out_.Close();
   }
 
   // Whether all that the chain reads of a buffer does.
@@ -322,7 +368,13 @@ class TensorEmitter {
   void OpenItems() {
     if (Grouped()) return OpenItemsOfGroups();
     const std::string of_cluster = settings_.cluster > 1 ? fmt::format(" / {}", settings_.cluster) : "";
-    out_.Open(fmt::format("for (int item = blockIdx.x{0}; item < {1}; item += gridDim.x{0})", of_cluster, items_));
+    if (Cut()) {
+      out_.Open(fmt::format("for (Tail<{}, {}, {}, {}> at(blockIdx.x{}); at.item < {}; at.Next())", steps_, tail_.tiles,
+                            tail_.parts, BlocksOfTail(), of_cluster, items_));
+      out_.Line("const int item = at.item, first_step = at.first, last_step = at.last;");
+    } else {
+      out_.Open(fmt::format("for (int item = blockIdx.x{0}; item < {1}; item += gridDim.x{0})", of_cluster, items_));
+    }
     PlacesOfItem();
   }
 
@@ -360,7 +412,7 @@ class TensorEmitter {
     } else if (splits_ > 1) {
       out_.Line(fmt::format("const int first_step = part * {0}, last_step = min(first_step + {0}, {1});",
                             steps_of_split_, steps_));
-    } else {
+    } else if (!Cut()) {
       out_.Line(fmt::format("const int first_step = 0, last_step = {};", steps_));
     }
   }
@@ -414,7 +466,10 @@ class TensorEmitter {
     }
     NextStage(out_);
     out_.Close();
+    const bool some_end = Cut() && end_.stages > 0;
+    if (some_end) out_.Open("if (first_step == 0)");
     EmitEndCopies(end_, text_, out_, settings_);
+    if (some_end) out_.Close();
     out_.Close();
     out_.Close();
   }
@@ -578,9 +633,11 @@ class TensorEmitter {
         out_.Line("GiveTurn(1 - warpgroup);");
       }
       const TensorTile tile = Tile("d", batches);
+      LeavePart();
       BeginTileEnd(tile);
       out_.Line("WaitForProducts<0>();");
       ReleaseStage(out_, settings_, settings_.segments ? "last_step > 0 && " : "", "before");
+      AddParts();
       EmitTileEnd(tile);
     }
     out_.Close();
@@ -816,12 +873,14 @@ class TensorEmitter {
   const bool blocks_ = HasBlocks(kernel_);
   const bool promoted_ = scaled_ || blocks_ || (settings_.precision == TensorPrecision::kF8 && settings_.promote > 0);
   std::int64_t tiles_m_ = 1, tiles_n_ = 1, items_ = 1;        // rows of tiles are counted in clusters
+  std::int64_t blocks_at_once_ = 1;                           // likewise
+  TailParts tail_;                                            // of items_
   std::int64_t blocks_k_ = 1, blocks_a_step_ = 1;             // a block is what a stage holds of K
   std::int64_t chunk_ = 0;                                    // of K between two promotions, 0 = never
   std::int64_t steps_ = 1, steps_of_split_ = 1, splits_ = 1;  // a step is a chunk, or a stage where nothing is promoted
   std::vector<PackedOperand> operands_;                       // A, then the right ones
   const EndStages end_;
-  std::string partial_;
+  std::string partial_, left_, left_flags_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "dsl/cuda/matmul_end.h"
 #include "dsl/cuda/matmul_rows_end.h"
 #include "dsl/cuda/matmul_settings.h"
+#include "dsl/cuda/tensor_tail.h"
 #include "dsl/knobs.h"
 #include "dsl/way.h"
 
@@ -152,32 +153,25 @@ std::vector<Setting> TensorTileValues(const Kernel& kernel) {
   // us by 128x192 and 231 by 128x128, 4096 x 4096 x 4096 as long by either (docs/measured/cuda_8bit.md).
   const bool eights = TensorElementBytes(PrecisionOf(kernel)) == 1;
   const double reads = eights ? 64 : EndsOfParts(kernel) ? 24 : 12;
-  // Measured on an H200 (docs/measured/cuda_matmul.md), in elements of tiles times K, of which a multiprocessor makes
-  // this many in a microsecond: adding up parts takes a kernel's start and moving them, and small tiles of which two
-  // are on a multiprocessor at a time are slow. Up to 64 rows reading B is all that counts, and nothing of this.
-  constexpr double kAMicrosecond = 2.95e6, kStart = 2.5, kMovedInOne = 3.5e6, kTwoSmall = 1.15;
-  constexpr std::int64_t kFewRows = 64, kSmall = 64 * 128;
   // Of 4096 x 7168 x 2048 with scales of blocks 128x128 takes 124 us, whose threads have two sums, and 128x192 136;
   // with scales of rows both take as long but for what they read (docs/measured/cuda_8bit.md).
   constexpr double kOneSum = 1.03;
+  // Up to 64 rows reading B is all that counts, and nothing of what was measured of others.
   const bool measured = IsPlain(kernel) && !EndsOfParts(kernel) && !FoldsColumns(kernel) && shape.m.extent > kFewRows;
   const auto cost = [&](const std::array<std::int64_t, 2>& size) {
     const std::int64_t processors = kernel.device->multiprocessors;
     const std::int64_t split = SplitOf(kernel, shape, size[0], size[1]);
-    const std::int64_t tiles = TilesOf(shape, size[0], size[1]) * split;
-    std::int64_t waves = (tiles + processors - 1) / processors;
-    double factor = 1 + reads / static_cast<double>(size[0]) + reads / static_cast<double>(size[1]);
-    if (measured && size[0] * size[1] <= kSmall && tiles > processors) {
-      waves += waves % 2;
-      factor *= kTwoSmall;
+    if (measured) {
+      const std::int64_t columns = size[1] * ProductsAtATime(kernel);
+      const double whole = WholeTilesCycles(kernel, shape, size[0], columns, split);
+      return std::min(whole, TailInPartsCycles(kernel, shape, size[0], columns).value_or(whole));
     }
+    const std::int64_t tiles = TilesOf(shape, size[0], size[1]) * split;
+    const std::int64_t waves = (tiles + processors - 1) / processors;
+    double factor = 1 + reads / static_cast<double>(size[0]) + reads / static_cast<double>(size[1]);
     if (eights && Promotes(kernel) && !HoldsTwoSums(size[0], size[1] * ProductsAtATime(kernel))) factor *= kOneSum;
-    const double made = static_cast<double>(waves * size[0] * size[1]) / static_cast<double>(split) * factor;
-    if (!measured) return made * (split > 1 ? 1.15 : 1);
-    const double moved =
-        static_cast<double>(shape.m.extent * shape.n.extent * BatchesOf(shape) * split) * 2 * sizeof(float);
-    return made * static_cast<double>(shape.k.extent) +
-           (split > 1 ? kAMicrosecond * (kStart + moved / kMovedInOne) : 0);
+    return static_cast<double>(waves * size[0] * size[1]) / static_cast<double>(split) * factor *
+           (split > 1 ? 1.15 : 1);
   };
   std::stable_sort(sizes.begin(), sizes.end(), [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
   std::vector<Setting> values;
@@ -213,11 +207,11 @@ std::optional<std::string> WhyNoTurns(const Kernel& kernel) {
 std::vector<Setting> TensorTurnsValues(const Kernel& kernel) {
   if (WhyNoTurns(kernel)) return {};
   // A half reads as much of B as both together, so that more comes through L2: 768 of K take 3 to 6 % less time then,
-  // since the end is a large part of it, 2048 and 3072 take 1 to 6 % more, and tiles of 128 columns 10 to 40 %
-  // (docs/measured/cuda_16bit.md). It takes tiles for every multiprocessor to have another turn.
+  // since the end is a large part of it, 1024 takes 17 to 36 % more, 2048 and 3072 1 to 6 %, and tiles of 128 columns
+  // 10 to 40 % (docs/measured/cuda_16bit.md). It takes tiles for every multiprocessor to have another turn.
   // What ends with folded rows has not been measured. Where operands of the end come in stages the other consumer would
   // wait for those, too: 12544 x 1024 x 256 takes 26.6 us so and 20.7 otherwise (docs/measured/cuda_layers.md).
-  constexpr std::int64_t kShortK = 1024;
+  constexpr std::int64_t kShortK = 768;
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
   const std::int64_t columns = TupleSetting(kernel, "tile")[1];
   const bool pays = !FoldsColumns(kernel) && !EndsInStages(kernel, shape, TensorSettingsOf(kernel)) &&
@@ -289,6 +283,19 @@ std::optional<std::string> CheckTensorSums(const Kernel& kernel, const Setting& 
   return settings.sums == 2 ? CheckTensor(kernel.device->limits, settings) : std::nullopt;
 }
 
+namespace {
+// Whether lines of some operand that lies along K begin within 128 bytes.
+bool LinesAreAskew(const Kernel& kernel, const MatmulShape& shape) {
+  if (!LieAlongK(kernel, PrecisionOf(kernel))) return false;
+  for (std::size_t i = 0; i < 1 + ProductsOf(kernel); ++i) {
+    const auto o = static_cast<std::size_t>(InputOf(kernel, i)->buffer);
+    const LoopDim& rows = i == 0 ? shape.m : shape.n;
+    if (rows.strides[o] * TensorElementBytes(PrecisionOf(kernel)) % kTensorRowBytes != 0) return true;
+  }
+  return false;
+}
+}  // namespace
+
 std::vector<Setting> TensorClusterValues(const Kernel& kernel) {
   if (HalvesOf(kernel) != "before") return {Whole(1)};
   // Where two parts are read of both operands, sharing gains nothing (docs/measured/cuda_matmul.md).
@@ -299,6 +306,11 @@ std::vector<Setting> TensorClusterValues(const Kernel& kernel) {
   if (shape.groups() == 0 && shape.m.extent <= TensorSettingsOf(kernel).tile_m) return {Whole(1)};
   // Two products read more of their weights: 931 us, not 946 (docs/measured/cuda_16bit.md).
   if (Together(kernel)) return {Whole(2), Whole(1)};
+  // The copy engine takes twice as long for lines of which each lies in two of the cache's: 3000 x 3000 x 3000 takes 96
+  // us so, and 128 by blocks that share nothing (docs/measured/cuda_16bit.md).
+  constexpr std::int64_t kMeasuredK = 1024;
+  if (IsPlain(kernel) && !EndsOfParts(kernel) && shape.k.extent >= kMeasuredK && LinesAreAskew(kernel, shape))
+    return {Whole(2), Whole(1)};
   // Where nothing is written, what is read is all: 1.42 ms, not 1.44 (docs/measured/cuda_workloads.md).
   if (FoldsColumns(kernel)) return {Whole(2), Whole(1)};
   return {Whole(1), Whole(2)};
@@ -310,12 +322,14 @@ std::optional<std::string> CheckTensorCluster(const Kernel& kernel, const Settin
 std::vector<Setting> TensorSplitValues(const Kernel& kernel) {
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
   const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
-  if (tile.size() != 2 || Together(kernel) || TensorSettingsOf(kernel).turns || RotationOf(kernel) > 0)
+  if (tile.size() != 2 || Together(kernel) || TensorSettingsOf(kernel).turns || RotationOf(kernel) > 0 ||
+      TailInParts(kernel))
     return {Whole(1)};
   return SplitsAround(shape, SplitOf(kernel, shape, tile[0], tile[1]));
 }
 std::optional<std::string> CheckTensorSplit(const Kernel& kernel, const Setting& value) {
   if (TensorSettingsOf(kernel).turns && !(value == Whole(1))) return "a tile's halves in turns are of all K; try 1";
+  if (TailInParts(kernel) && !(value == Whole(1))) return "the last tiles are made in parts of K already; try 1";
   if (RotationOf(kernel) > 0 && !(value == Whole(1)))
     return "parts of K are added up where one column of a pair is; try 1";
   return Together(kernel) ? CheckRange(value, 1, 1) : CheckSplitK(kernel, value);
@@ -353,6 +367,7 @@ void EmitTensorProduct(const KernelProgram& program, const Kernel& kernel, Devic
   if (kernel.settings.contains("sums")) settings.sums = static_cast<int>(IntSetting(kernel, "sums"));
   settings.cluster = static_cast<int>(IntSetting(kernel, "cluster"));
   if (kernel.settings.contains("split")) settings.split = IntSetting(kernel, "split");
+  settings.tail_in_parts = TailInParts(kernel);
   // A product by itself, of several that the statement makes, is of f32.
   if (kernel.settings.contains("end") && WordSetting(kernel, "end") == "tiles" && !CheckTiles(kernel))
     settings.end = TensorEnd::kTiles;

@@ -29,6 +29,7 @@ struct TensorSettings {
   std::int64_t groups = 0;                  // of rows, each with a B of its own; 0 = all rows have the same
   bool segments = false;                    // of K, a product each
   bool turns = false;                       // two consumers take turns, tile_m is 64
+  bool tail_in_parts = false;               // the last tiles are made in parts of K (tensor_tail.h)
   bool splits_a = false, splits_b = false;  // halves are made of its tiles where they are multiplied (matmul_halves.h)
   int sums = 1;  // of `promote` elements, that a thread has: 2, one is promoted while the other is made
 };

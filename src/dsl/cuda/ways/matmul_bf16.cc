@@ -1,5 +1,6 @@
 #include "dsl/cuda/matmul_choice.h"
 #include "dsl/cuda/matmul_tensor_knobs.h"
+#include "dsl/cuda/tensor_tail.h"
 #include "dsl/way.h"
 
 namespace hone::dsl::cuda_way_matmul_bf16 {
@@ -14,8 +15,8 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
 std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, TensorPrecision::kBF16); }
 
 constexpr Knob kKnobs[] = {
-    kTensorProductsKnob, kTensorTileKnob,  kTensorTurnsKnob, kTensorStagesKnob,
-    kTensorClusterKnob,  kTensorSplitKnob, kTensorEndKnob,
+    kTensorProductsKnob, kTensorTileKnob, kTensorTurnsKnob, kTensorStagesKnob,
+    kTensorClusterKnob,  kTensorTailKnob, kTensorSplitKnob, kTensorEndKnob,
 };
 
 }  // namespace

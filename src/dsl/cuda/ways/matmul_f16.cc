@@ -1,4 +1,5 @@
 #include "dsl/cuda/matmul_tensor_knobs.h"
+#include "dsl/cuda/tensor_tail.h"
 #include "dsl/way.h"
 
 namespace hone::dsl::cuda_way_matmul_f16 {
@@ -13,7 +14,7 @@ std::optional<double> Cost(const Kernel& kernel) { return TensorCost(kernel, Ten
 
 constexpr Knob kKnobs[] = {
     kTensorProductsKnob, kTensorTileKnob,    kTensorTurnsKnob, kTensorHalvesKnob, kTensorStagesKnob,
-    kTensorPromoteKnob,  kTensorClusterKnob, kTensorSplitKnob, kTensorEndKnob,
+    kTensorPromoteKnob,  kTensorClusterKnob, kTensorTailKnob,  kTensorSplitKnob,  kTensorEndKnob,
 };
 
 }  // namespace
