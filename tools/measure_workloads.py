@@ -15,6 +15,7 @@ import collections
 import json
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 import time
@@ -50,12 +51,40 @@ WORKLOADS = {
     "expert_gate": None,
     "graph_conv": None,
 }
+# Others in sizes of their own: the workload, what its module is made with, and what its inputs are.
+SIZES = {
+    "sparse_retrieval_500": ("sparse_retrieval", [], {"queries": 500}),
+    "sparse_retrieval_million": ("sparse_retrieval", [1000000], {"documents": 1000000, "queries": 500}),
+}
+RESIZED = """from {name} import Model, inputs
+
+
+def get_inputs():
+    return inputs(**{inputs})
+
+
+def get_init_inputs():
+    return {init}
+"""
+
+
+def module_of(name, folder):
+    """The file of a workload, and its kernel in Triton or None; one of another size stands beside copies of what it imports."""
+    workloads = ROOT / "examples" / "workloads"
+    if name not in SIZES:
+        return workloads / f"{name}.py", WORKLOADS[name]
+    base, init, inputs = SIZES[name]
+    for source in workloads.glob(f"{base.split('_')[0]}_*.py"):
+        shutil.copy(source, folder)
+    module = pathlib.Path(folder) / f"{name}.py"
+    module.write_text(RESIZED.format(name=base, init=init, inputs=inputs))
+    return module, WORKLOADS[base]
 
 
 def measure(hone, name, given, folder):
-    own = WORKLOADS[name]
-    command = [hone, "optimize", str(ROOT / "examples" / "workloads" / f"{name}.py"), "--target", "cuda", "--budget", str(given.budget),
-               "--time", str(given.time), "--store", f"{folder}/{name}.db", "--json"]
+    module, own = module_of(name, folder)
+    command = [hone, "optimize", str(module), "--target", "cuda", "--budget", str(given.budget), "--time", str(given.time),
+               "--store", f"{folder}/{name}.db", "--json"]
     for baseline in ["eager", "compile"] + ([str(ROOT / "examples" / "baselines" / own)] if own else []):
         command += ["--baseline", baseline]
     begin = time.monotonic()
@@ -93,7 +122,7 @@ def table(rows):
         if "us" not in row:
             yield f"| {row['name']} | {row['error']} | | | | | {row.get('attempts') or 0} |"
             continue
-        own = re.sub(r":.*", "", WORKLOADS[row["name"]] or "")
+        own = re.sub(r":.*", "", WORKLOADS[SIZES.get(row["name"], [row["name"]])[0]] or "")
         bound = f"{100 * row['bound_us'] / row['us']:.0f} %" if row.get("bound_us") else "-"
         cells = [cell(row["over"], name) for name in ("eager", "compile", own)]
         yield f"| {row['name']} | {microseconds(row['us'])} | {bound} | {' | '.join(cells)} | {row['attempts']} |"
@@ -115,9 +144,9 @@ def main():
     if not given.hone or not given.output:
         options.error("HONE and -o FILE.jsonl are missing")
     names = given.only.split(",") if given.only else list(WORKLOADS)
-    unknown = [name for name in names if name not in WORKLOADS]
+    unknown = [name for name in names if name not in WORKLOADS and name not in SIZES]
     if unknown:
-        options.error(f"there is no workload {unknown[0]}; there are {', '.join(WORKLOADS)}")
+        options.error(f"there is no workload {unknown[0]}; there are {', '.join([*WORKLOADS, *SIZES])}")
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             row = measure(given.hone, name, given, folder)

@@ -22,7 +22,7 @@ def scatter(ids, weights, blocks, asked, scores, count, documents, SOME: tl.cons
 class ModelNew(nn.Module):
     def __init__(self, documents=100000, terms=30522, words=150, best=1000):
         super().__init__()
-        ids, _ = postings(documents, terms, words)
+        ids = postings(documents, terms, words)
         self.documents, self.best = documents, best
         self.register_buffer("ids", ids)
         self.register_buffer("weights", torch.zeros(ids.shape))

@@ -12,7 +12,7 @@ from sparse_index import blocks_of_queries, postings
 class Model(nn.Module):
     def __init__(self, documents=100000, terms=30522, words=150, best=1000):
         super().__init__()
-        ids, _ = postings(documents, terms, words)
+        ids = postings(documents, terms, words)
         self.documents, self.best = documents, best
         self.register_buffer("ids", ids)
         self.register_buffer("weights", torch.rand(ids.shape) * 2.9 + 0.1)
