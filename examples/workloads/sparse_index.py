@@ -9,7 +9,7 @@ import itertools
 import torch
 
 BLOCK = 32
-SOME = 1 << 16  # blocks that are made at a time
+SOME = 1 << 17  # blocks that are made at a time
 
 
 def chance(places, salt):

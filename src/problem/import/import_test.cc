@@ -581,6 +581,31 @@ TEST_F(ImportTest, LargeTensorsNeedNoMemory) {
   }
 }
 
+// Each of 150 steps makes numbers of 16 MB that nobody needs afterwards: without data, and with it where the file
+// looks.
+TEST_F(ImportTest, WhatIsMadeOnTheWayIsLetGo) {
+  NEEDS_TORCH();
+  for (const std::string_view looks : {"", "; int(torch.ones(1).sum())"}) {
+    for (const auto& python : Pythons()) {
+      ImportOptions options;
+      options.python = WarmPython(python.path);
+      options.memory_bytes = 1'000'000'000;
+      const auto problem = Import(
+          Write(Module(fmt::format("self.register_buffer('f', sum((torch.arange(2 ** 21) * (i + 1.0))[:3] for i in "
+                                   "range(150))){}",
+                                   looks),
+                       "return x[:, :3] * self.f")),
+          options);
+      ASSERT_TRUE(problem) << problem.error().message;
+      const Tensor* f = problem->Find("f");
+      ASSERT_TRUE(std::holds_alternative<FromFile>(f->generator));
+      std::vector<float> values(3);
+      ASSERT_TRUE(Fill(*f, 0, 0, {}, values.data(), problem->folder));
+      EXPECT_EQ(values, (std::vector<float>{0, 11325, 22650}));
+    }
+  }
+}
+
 // As language models are made: numbers of 32 bits that become 16, and frequencies that no chance has a part in.
 TEST_F(ImportTest, AModelOf16BitsNeedsNoMemoryEitherNorDoWhatItsPositionsAreMadeOf) {
   NEEDS_TORCH();

@@ -71,6 +71,9 @@ def describe_error(error):
 
 def set_memory_limit():
     # Of data, not of addresses: PyTorch maps far more than it ever touches.
+    # Large blocks are mapped by themselves: of a heap, what is let go leaves holes that the next of the size does not fit into.
+    M_MMAP_THRESHOLD = -3
+    ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 22)
     limit = OPTIONS["memory_bytes"]
     if limit:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
@@ -97,6 +100,7 @@ except ImportError as error:
 
 import torch.nn as nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode

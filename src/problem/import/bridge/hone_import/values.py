@@ -65,8 +65,12 @@ def number(value):
     return value
 
 
+def whole_storage(tensor):
+    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+
+
 def storage_of(tensor):
-    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+    storage = whole_storage(tensor)
     return storage._cdata, storage.nbytes()
 
 
@@ -131,6 +135,7 @@ RANDOM = re.compile(r"rand|bernoulli|multinomial|normal|uniform|exponential|cauc
 
 
 LARGEST_KNOWN = 1 << 21  # elements
+MUCH_KNOWN = 1 << 28  # bytes
 
 
 class Known:
@@ -138,15 +143,17 @@ class Known:
     masks. Otherwise a whole model would have to be made of real numbers for them."""
 
     def __init__(self):
-        self.storages = {}  # of fake storages, by their address, the real ones
+        self.storages = {}  # of fake storages, by their address: a weak reference, and the real one
+        self.bytes, self.much = 0, MUCH_KNOWN  # of the real ones; above so many those are let go that nobody holds
 
     def of(self, tensor):
         """The real tensor for a fake one, or None."""
         if not isinstance(tensor, FakeTensor):
             return tensor
-        storage = self.storages.get(storage_of(tensor)[0])
-        if storage is None:
+        fake_and_real = self.storages.get(storage_of(tensor)[0])
+        if fake_and_real is None:
             return None
+        storage = fake_and_real[1]
         return real(lambda: torch.empty(0, dtype=tensor.dtype).set_(storage, tensor.storage_offset(), tensor.size(), tensor.stride()))
 
     def see(self, func, args, kwargs, places, out):
@@ -178,7 +185,12 @@ class Known:
             same = (fake.dtype, fake.size(), fake.stride(), fake.storage_offset()) == (
                 value.dtype, value.size(), value.stride(), value.storage_offset())
             if same and any(fake is t for t in new):
-                self.storages[storage_of(fake)[0]] = value.untyped_storage()
+                self.storages[storage_of(fake)[0]] = StorageWeakRef(whole_storage(fake)), value.untyped_storage()
+                self.bytes += value.untyped_storage().nbytes()
+        if self.bytes > self.much:
+            self.storages = {place: pair for place, pair in self.storages.items() if not pair[0].expired()}
+            self.bytes = sum(storage.nbytes() for _, storage in self.storages.values())
+            self.much = max(MUCH_KNOWN, 2 * self.bytes)
 
 
 class Recorder(TorchDispatchMode):
@@ -188,7 +200,7 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.origins = {}
         self.known = Known()
-        self.keep = []  # storages that are alive keep their addresses to themselves
+        self.keep = []  # weak references: a storage keeps its address to itself as long as there is one, but not its data
 
     def of(self, tensor):
         return self.origins.get(storage_of(tensor)[0]) or Origin()
@@ -212,7 +224,7 @@ class Recorder(TorchDispatchMode):
         else:
             for made in tree_flatten(out)[0]:
                 if isinstance(made, torch.Tensor) and storage_of(made)[0] not in places:
-                    self.keep.append(made)
+                    self.keep.append(StorageWeakRef(whole_storage(made)))
                     self.origins[storage_of(made)[0]] = self.result(name, args, kwargs, origins, made)
                 elif isinstance(made, torch.Tensor) and name.startswith("lift") and not isinstance(args[0], FakeTensor):
                     self.origins[storage_of(made)[0]] = Origin(value=args[0])
