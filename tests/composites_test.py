@@ -69,6 +69,14 @@ MODELS = {
     "assigned": ("pass", "x, v", "a, b = x.clone(), x.clone(); a[x < 0] = 0; b[x[:, 0] > 0] = v; m = torch.zeros(9, 9, dtype=torch.bool); m[1:] = True; "
                  "i, j = torch.tril_indices(9, 9, -1), torch.triu_indices(9, 9, offset=2); return a, b, x.masked_fill(m, 0), x[i[0], i[1]], x[j[0], j[1]]",
                  "torch.randn(9, 9), torch.randn(9)"),
+    "one_place": (
+        "self.register_buffer('a', torch.rand(50))", "x, c, v, t, p",
+        """d, e = c.clone(), c.clone()
+        d[:, :, p], d[0, t - 9, 1:] = v, 0.5
+        e[1, p] += v[0, 0]
+        e[p - 3, :, t - 9] = v[1]
+        return self.a[t], self.a[t - 60], x[:, p], x[..., p, None], x[torch.arange(3), p], c[p - 2, 1:, t - 10], c[None, ..., p, 2], d, e""",
+        "torch.randn(3, 6), torch.randn(2, 4, 5), torch.randn(2, 4), torch.tensor(10), torch.tensor(2, dtype=torch.int32)"),
     "complex": (
         "self.register_buffer('f', torch.polar(torch.rand(7, 4) + 1, torch.randn(7, 4))); self.c = torch.full((1, 4), 0.5 - 2j)", "x, a, b",
         """z, w, c = torch.view_as_complex(x.reshape(3, 7, -1, 2)), torch.polar(a, b), torch.complex(a, b)

@@ -1,7 +1,9 @@
 // The Python programs that are part of hone. Each runs as `python -I -c TEXT ARGUMENTS` in a child process.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace hone {
 
@@ -21,5 +23,9 @@ std::string_view ShrinkBridge();
 //                   {"give": ...}, of OWN.py's beforehand (judge/own_baseline.h)
 //   on failure      {"error": "one line"}, and it ends; with "goes_on": true only that mode cannot be had
 std::string_view BaselineBridge();
+
+// `-I -c TEXT`, of a text of any length: Linux takes no argument of more than 128 KiB, so that a longer one goes along
+// in pieces, which the program puts together before it begins.
+std::vector<std::string> ProgramArguments(std::string_view text);
 
 }  // namespace hone

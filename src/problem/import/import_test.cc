@@ -243,6 +243,54 @@ TEST_F(ImportTest, ANumberThatIsAssignedIsNoParameter) {
   }
 }
 
+// PyTorch takes the number out of such a tensor, which a trace does not have.
+TEST_F(ImportTest, APlaceThatATensorOfOneNumberSaysIsLookedUp) {
+  NEEDS_TORCH();
+  const auto* tail = "def get_inputs():\n    return [torch.randn(4, 8), torch.tensor(2)]\n";
+  const auto model = [&](const std::string& forward) { return Module("pass", forward, tail, "x, t"); };
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;
+    const auto read = Imported(model("return x[:, t]"), python);
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(Ops(*read), "aten.index.Tensor");
+    const auto written = Imported(model("y = x.clone()\n        y[t] += 1\n        return y"), python);
+    ASSERT_TRUE(written) << written.error().message;
+    EXPECT_EQ(Ops(*written),
+              "aten.index.Tensor aten.add.Tensor aten.view.default "
+              "aten.index_put.default");
+    // The original's view would show what is written into it; the import's copy does not.
+    ImportOptions options;
+    options.python = WarmPython(python.path);
+    for (const auto* forward : {"y = x.clone()\n        y[t].add_(1)\n        return y",
+                                "y = x.clone()\n        z = y[t]\n        z += 1\n        return y"}) {
+      EXPECT_TRUE(ErrorOf(model(forward), options)
+                      .ends_with("writes into an element that a tensor's value says, x[t], through a name of its own, "
+                                 "of which an import has a copy: write x[t] = value"))
+          << ErrorOf(model(forward), options);
+    }
+  }
+}
+
+// Linux takes no argument of more than 128 KiB, which the import's program has outgrown.
+TEST(BridgeTest, AProgramOfAnyLengthIsAnArgument) {
+  const std::string line = "# nothing but a long line, so that there are many pieces of the program\n";
+  std::string program = "import sys\n";
+  while (program.size() < 300 << 10) program += line;
+  program += "print(sys.argv[1:])\n";
+  Command command;
+  command.argv = {"/usr/bin/env", "python3"};
+  for (auto& argument : ProgramArguments(program)) {
+    EXPECT_LT(argument.size(), std::size_t{128} << 10);
+    command.argv.push_back(std::move(argument));
+  }
+  command.argv.insert(command.argv.end(), {"one", "two"});
+  command.environment = InheritedEnvironment();
+  const auto exit = hone::Run(command);
+  ASSERT_TRUE(exit) << exit.error().message;
+  EXPECT_EQ(exit->output, "['one', 'two']\n") << exit->Describe();
+  EXPECT_EQ(ProgramArguments("pass"), (std::vector<std::string>{"-I", "-c", "pass"}));
+}
+
 // One kernel of PyTorch's, of which nothing but sums over rows that are looked up is wanted.
 TEST_F(ImportTest, BagsOfRowsAreTakenApart) {
   NEEDS_TORCH();

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -110,7 +112,9 @@ Result<Problem> ImportThroughPython(const std::string& path, const json& what, c
     request["shrink_program"] = ShrinkBridge();
   }
   Command command;
-  command.argv = {python, "-I", "-c", std::string(ImportBridge()), JsonText(request)};
+  command.argv = {python};
+  std::ranges::move(ProgramArguments(ImportBridge()), std::back_inserter(command.argv));
+  command.argv.push_back(JsonText(request));
   command.environment = InheritedEnvironment();
   command.wall = options.wall;
   command.max_output_bytes = std::size_t{64} << 20;

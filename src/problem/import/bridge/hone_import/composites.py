@@ -141,10 +141,15 @@ def composites_written():
                torch.corrcoef: correlation, torch.Tensor.corrcoef: correlation}
     written.update({function: as_constant(function) for function in (torch.tril_indices, torch.triu_indices)})
 
+    places = Places()
+    written.update({torch.Tensor.__getitem__: places.read, torch.Tensor.__setitem__: places.write})
+
     class Written(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), named=None):
+            places.note(function, args)
             return written.get(function, function)(*args, **(named or {}))
 
     ASSUMED.clear()
     with Written(), autocast_here():
         yield
+    places.done()
