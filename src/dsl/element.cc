@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "dsl/knobs.h"
 #include "expr/keyed_fold.h"
+#include "expr/ranged_fold.h"
 
 namespace hone::dsl {
 namespace {
@@ -302,6 +303,7 @@ double FoldedOperations(const Expr& expr) {
       for (const auto& index : e->over) count *= static_cast<double>(index.extent);
       // By keys, each term is of one element (expr/keyed_fold.h).
       if (const auto keyed = KeyedFoldOf(*e)) count /= static_cast<double>(keyed->index.extent);
+      if (const auto ranged = RangedFoldOf(*e)) count /= Segments(*ranged);
       sum = (sum + 1) * count;
     } else if (e->kind == Kind::kUnary || e->kind == Kind::kBinary || e->kind == Kind::kSelect) {
       std::vector<Expr> leaves(e->operands.size(), Load(0, {}, ScalarType::kReal));

@@ -116,6 +116,10 @@ class ElementWriter {
   // The loops of a fold around `leaf`; `reduction` is the innermost one's clause, if it vectorises.
   void FoldLoops(const std::vector<IndexVar>& over, const Expr& body, const Expr& guard, const std::string& reduction,
                  const std::function<void()>& leaf);
+  // The fold of the terms within a range that data say (expr/ranged_fold.h), whose ends are variables from here to
+  // EndRange; the fold itself if it has none, or where that is not known here, under `guard`.
+  Expr CutToRange(const Expr& fold, const Expr& guard);
+  void EndRange(const Expr& fold, const Expr& cut);
   // A fold into variables of their own. `path` is where in the expression it stands, `guard` what is asked.
   std::string WriteFold(const Expr& fold, const Expr& path, const Expr& guard);
   // The loops of a fold into `name`. A long row goes into several accumulators, which hides the adder's latency.

@@ -7,6 +7,7 @@
 
 #include "dsl/cpu/loop_text.h"
 #include "dsl/cpu/nest_element.h"
+#include "expr/ranged_fold.h"
 
 namespace hone::dsl {
 namespace {
@@ -146,8 +147,27 @@ void ElementWriter::FoldLoops(const std::vector<IndexVar>& over, const Expr& bod
   ready_.resize(known);
 }
 
-std::string ElementWriter::WriteFold(const Expr& fold, const Expr& path, const Expr& guard) {
-  const ReduceOp op = fold->reduce;
+Expr ElementWriter::CutToRange(const Expr& fold, const Expr& guard) {
+  const auto ranged = RangedFoldOf(*fold);
+  if (!ranged || spans_.contains(ranged->index.id)) return fold;
+  if (!Knows(FreeIndices(ranged->begin)) || !Knows(FreeIndices(ranged->end))) return fold;
+  if (guard && (NeedsGuard(ranged->begin) || NeedsGuard(ranged->end))) return fold;
+  if (lane_ >= 0 && (UsesIndex(ranged->begin, lane_) || UsesIndex(ranged->end, lane_))) return fold;
+  const std::string begin = writer_.Fresh("begin"), end = writer_.Fresh("end");
+  writer_.Line(
+      fmt::format("const long {} = {}, {} = {};", begin, TextOf(ranged->begin, {}), end, TextOf(ranged->end, {})));
+  spans_[ranged->index.id] = {.begin = begin, .end = end, .size = ranged->index.extent};
+  return Reduce(fold->reduce, fold->over, ranged->body);
+}
+
+void ElementWriter::EndRange(const Expr& fold, const Expr& cut) {
+  if (const auto ranged = cut.get() == fold.get() ? std::nullopt : RangedFoldOf(*fold)) spans_.erase(ranged->index.id);
+}
+
+std::string ElementWriter::WriteFold(const Expr& whole, const Expr& path, const Expr& guard) {
+  const ReduceOp op = whole->reduce;
+  // A fold of everything is shared out among threads instead.
+  const Expr fold = open_.empty() && lane_ < 0 ? whole : CutToRange(whole, guard);
   const Expr body = fold->operands[0];
   MakeReady(body, path);  // what does not change in the loops
   const std::size_t known = ready_.size();
@@ -219,6 +239,7 @@ std::string ElementWriter::WriteFold(const Expr& fold, const Expr& path, const E
   }
   CloseGuard(guard);
   ready_.resize(known);
+  EndRange(whole, fold);
   return name;
 }
 
@@ -261,8 +282,9 @@ void ElementWriter::WriteRow(const Expr& fold, std::vector<IndexVar> over, const
   for (const auto& accumulator : names) writer_.Line(Step(op, name, accumulator));
 }
 
-std::string ElementWriter::WriteLaneFold(const Expr& fold, const Expr& path, const Expr& guard) {
-  const ReduceOp op = fold->reduce;
+std::string ElementWriter::WriteLaneFold(const Expr& whole, const Expr& path, const Expr& guard) {
+  const ReduceOp op = whole->reduce;
+  const Expr fold = CutToRange(whole, guard);
   const IndexVar lane = leaf_;
   const Span span = SpanOf(lane);
   const bool by_lane = guard && FreeIndices(guard).contains(lane.id);
@@ -313,6 +335,7 @@ std::string ElementWriter::WriteLaneFold(const Expr& fold, const Expr& path, con
   });
   if (!by_lane) CloseGuard(guard);
   ready_.resize(known);
+  EndRange(whole, fold);
   return IsArg(op) ? fmt::format("static_cast<long>({}{})", name, at) : name + at;
 }
 

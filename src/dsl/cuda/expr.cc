@@ -6,6 +6,8 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "dsl/element.h"
 #include "dsl/identities.h"
 #include "dsl/knobs.h"
+#include "expr/ranged_fold.h"
 #include "expr/shifts.h"
 
 namespace hone::dsl {
@@ -322,7 +325,23 @@ bool DeviceExpr::HasSumsToShare(const Expr& expr) {
   return some && fit;
 }
 
-std::string DeviceExpr::Fold(const ExprNode& fold) {
+std::string DeviceExpr::Fold(const ExprNode& whole) {
+  const auto ranged = RangedFoldOf(whole);  // what data leave out is not looked at
+  std::string range_begin, range_end;
+  if (ranged) {
+    range_begin = writer_.Fresh("begin");
+    range_end = writer_.Fresh("end");
+    for (const auto& [name, edge] : {std::pair(range_begin, ranged->begin), std::pair(range_end, ranged->end)})
+      writer_.Line(fmt::format("const {0} {1} = static_cast<{0}>({2});", writer_.index_type(), name, Text(edge)));
+    kept_.push_back(Reduce(whole.reduce, whole.over, ranged->body));
+  }
+  const ExprNode& fold = ranged ? *kept_.back() : whole;
+  const auto begin_of = [&](const IndexVar& over) {
+    return ranged && ranged->index.id == over.id ? range_begin : std::string("0");
+  };
+  const auto end_of = [&](const IndexVar& over) {
+    return ranged && ranged->index.id == over.id ? range_end : fmt::format("{}", over.extent);
+  };
   const bool shared = !lane_.empty() && fold_depth_ == 0 && Shares(fold);
   const ScalarType type = fold.operands[0]->type;
   const bool arg = IsArg(fold.reduce);
@@ -331,12 +350,13 @@ std::string DeviceExpr::Fold(const ExprNode& fold) {
   const std::string value_type =
       fold.reduce == ReduceOp::kSum && type == ScalarType::kBool ? "long" : writer_.Type(type);
   const std::string name = writer_.Fresh(fold.reduce == ReduceOp::kSum ? "sum" : "fold");
-  const bool starts = least;  // the first element is the beginning
-  writer_.Line(fmt::format("{} {} = {};", value_type, name,
-                           fold.reduce == ReduceOp::kProd || fold.reduce == ReduceOp::kAll ? "1" : "0"));
+  const bool starts = least;  // the first element is the beginning, but in a range, which may be empty
+  const std::string nothing = fold.reduce == ReduceOp::kProd || fold.reduce == ReduceOp::kAll ? "1" : "0";
+  writer_.Line(
+      fmt::format("{} {} = {};", value_type, name, least && ranged ? writer_.Neutral(fold.reduce, type) : nothing));
   const std::string place = starts ? writer_.Fresh("place") : "";
   const std::string best = arg ? writer_.Fresh("best") : "";
-  if (starts) writer_.Line(fmt::format("{} {} = 0;", arg ? "long" : "int", place));
+  if (starts) writer_.Line(fmt::format("{} {} = {};", arg ? "long" : "int", place, ranged ? 1 : 0));
   if (arg) writer_.Line(fmt::format("long {} = 0;", best));
   const std::string& index = writer_.index_type();
   double count = 1;
@@ -373,12 +393,12 @@ std::string DeviceExpr::Fold(const ExprNode& fold) {
     indices_[over.id] = var;
     if (parts && d == part_depth && cuts) {
       const std::string begin = writer_.Fresh("k0");
-      writer_.Open(
-          fmt::format("for ({} {} = 0; {} < {}; {} += {})", index, begin, begin, over.extent, begin, kLongSum));
+      writer_.Open(fmt::format("for ({} {} = {}; {} < {}; {} += {})", index, begin, begin_of(over), begin, end_of(over),
+                               begin, kLongSum));
       ++loops;
       writer_.Line(fmt::format("{} {} = 0;", value_type, part));
       close_part_at.push_back(loops);
-      writer_.Open(fmt::format("for ({} {} = {}; {} < {} && {} < {} + {}; ++{})", index, var, begin, var, over.extent,
+      writer_.Open(fmt::format("for ({} {} = {}; {} < {} && {} < {} + {}; ++{})", index, var, begin, var, end_of(over),
                                var, begin, kLongSum, var));
     } else {
       if (parts && d == part_depth) {
@@ -387,10 +407,12 @@ std::string DeviceExpr::Fold(const ExprNode& fold) {
       }
       if (static_cast<int>(d) >= unrolled_from) writer_.Unroll();
       if (shared && d + 1 == fold.over.size())
-        writer_.Open(
-            fmt::format("for ({} {} = {}; {} < {}; {} += {})", index, var, lane_, var, over.extent, var, kWarp));
+        writer_.Open(fmt::format("for ({} {} = {}{}; {} < {}; {} += {})", index, var,
+                                 begin_of(over) == "0" ? "" : begin_of(over) + " + ", lane_, var, end_of(over), var,
+                                 kWarp));
       else
-        writer_.Open(fmt::format("for ({} {} = 0; {} < {}; ++{})", index, var, var, over.extent, var));
+        writer_.Open(
+            fmt::format("for ({} {} = {}; {} < {}; ++{})", index, var, begin_of(over), var, end_of(over), var));
     }
     ++loops;
   }

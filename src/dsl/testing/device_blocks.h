@@ -141,6 +141,8 @@ class DeviceBlocksTest : public ::testing::Test {
     replace("extern __shared__ __align__(16) unsigned char memory[];", "unsigned char* const memory = Dynamic();");
     replace("__shared__ Block::Shared shared;", "Block::Shared& shared = Static<Block::Shared>();");
     replace("asm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(most) : \"f\"(a), \"f\"(b));", "most = a > b || a != a ? a : b;");
+    replace("asm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(least) : \"f\"(a), \"f\"(b));",
+            "least = a < b || a != a ? a : b;");
     replace("asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(power) : \"f\"(x));", "power = x < -126 ? 0 : std::exp2(x);");
     replace("asm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(inverse) : \"f\"(x));", "inverse = 1 / x;");
     text = WithArrays(text);

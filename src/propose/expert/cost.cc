@@ -10,6 +10,7 @@
 #include "dsl/once.h"
 #include "dsl/shape/matmul_shape.h"
 #include "dsl/way.h"
+#include "expr/ranged_fold.h"
 #include "target/shipped_model.h"
 
 namespace hone::expert {
@@ -70,6 +71,7 @@ double LookedUpBytes(const dsl::KernelProgram& program, const dsl::Kernel& kerne
   const std::function<void(const Expr&, double, bool)> walk = [&](const Expr& e, double times, bool folded) {
     if (e->kind == Expr::Kind::kReduce) {
       for (const IndexVar& over : e->over) times *= static_cast<double>(over.extent);
+      if (const auto ranged = RangedFoldOf(*e)) times /= Segments(*ranged);
       folded = true;
     }
     if (e->kind == Expr::Kind::kLoad && folded && std::ranges::any_of(e->operands, HasLoad)) {

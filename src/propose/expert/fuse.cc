@@ -29,6 +29,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.epilogues) FuseScans();  // before a view goes into what reads it
   if (fusion.epilogues) CutKeyedFolds();
   InlineViews();
+  if (fusion.maps) TakeSegments();
   if (fusion.maps) TakeTerms();
   if (fusion.products && fusion.maps) FindSpelledProducts();
   SplitBatches(/*of_one_type=*/false);

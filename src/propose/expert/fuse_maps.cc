@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "expr/ranged_fold.h"
 #include "propose/expert/fuser.h"
 #include "propose/expert/keyed_pieces.h"
 #include "propose/expert/normalise.h"
@@ -279,6 +280,10 @@ bool Fuser::IsWorth(std::size_t map_at, std::size_t reader_at) const {
   if (into.fold && only_reader && !map.expensive && IsSimpleMap(map_at)) {
     const auto keyed = KeyedFoldIn(into);
     if (keyed && reader.count <= map.count * keyed->index.extent && LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
+      return true;
+    // So does one by segments.
+    if (RangedFoldOf(*Reduce(into.fold->op, into.fold->over, into.fold->body)) &&
+        LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
       return true;
   }
   // Numbers made of indices cost less than they do in memory, where the reader is a nest anyway.

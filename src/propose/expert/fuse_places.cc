@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "propose/expert/fuser.h"
+#include "propose/expert/keyed_pieces.h"
 #include "propose/expert/one_place.h"
 
 namespace hone::expert {

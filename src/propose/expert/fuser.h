@@ -75,6 +75,17 @@ class Fuser {
   std::set<int> Images(const std::set<int>& convolved) const;
   bool MayMakeLast(std::size_t at) const;
   void LayImagesLast();
+  // Where the rows of a segment lie, of those that an index goes through.
+  struct RowsOfSegment {
+    IndexVar row;
+    Expr begin, end;
+  };
+  std::optional<IndexVar> ReadAlong(const Expr& load) const;
+  Expr KnownPlace(const Expr& e) const;
+  bool SearchesSorted(int buffer) const;
+  std::optional<RowsOfSegment> RowsOf(const Expr& condition, const std::vector<IndexVar>& over) const;
+  Expr BySegment(const Expr& fold) const;
+  void TakeSegments();
   void TakeTerms();
   void CutKeyedFolds();
   void SplitKeyedFolds();

@@ -12,6 +12,7 @@
 #include "dsl/knobs.h"
 #include "dsl/shape/keyed_nest.h"
 #include "dsl/way.h"
+#include "expr/ranged_fold.h"
 
 namespace hone::dsl::cuda_way_nest_rows {
 namespace {
@@ -65,6 +66,13 @@ std::optional<NestedFolds> NestedFoldsOf(const Kernel& kernel) {
   return made;
 }
 
+// More than that is summed in parts, so that errors are those of a part.
+constexpr std::int64_t kLongSum = 512;
+
+bool IsLongSum(const ExprNode& fold) {
+  return fold.reduce == ReduceOp::kSum && fold.type == ScalarType::kReal && PointsOf(fold.over) > kLongSum;
+}
+
 class RowsWriter {
  public:
   RowsWriter(const Kernel& kernel, DeviceWriter& out)
@@ -107,20 +115,40 @@ class RowsWriter {
   // Lines that fold, from level `level` on; the name of an array of what they made, one a neighbour.
   std::string Fold(std::size_t level, std::map<int, std::string> names) {
     const ExprNode& fold = *nest_.folds[level];
-    const Expr& body = fold.operands[0];
+    const auto ranged = RangedFoldOf(fold);  // what data leave out is not looked at
+    const Expr body = ranged ? ranged->body : fold.operands[0];
     const bool innermost = level + 1 == nest_.folds.size();
     const std::string made = out_.Fresh("made"), e = out_.Fresh("e"), type = out_.Type(body->type);
-    out_.Line(fmt::format("{} {}[{}];", type, made, nest_.pack));
-    Neighbours(e);
-    out_.Line(fmt::format("{}[{}] = {};", made, e, out_.Neutral(fold.reduce, body->type)));
-    out_.Close();
+    Begin(fold, made);
     int loops = 0;
+    std::string into = made;
     std::optional<PackedLoads> terms;
     std::string term;
     for (std::size_t d = 0; d < fold.over.size(); ++d) {
       const IndexVar& over = fold.over[d];
       const std::string k = out_.Fresh("k");
       const bool shares = level == 0 && d == 0 && split_ > 1;
+      if (ranged && ranged->index.id == over.id) {
+        std::string begin = Edge("begin", ranged->begin, names);
+        std::string end = Edge("end", ranged->end, names);
+        const std::int64_t step = shares ? split_ : 1;
+        if (IsLongSum(fold)) {
+          const std::string part_begin = out_.Fresh("k0"), part_end = out_.Fresh("part_end");
+          out_.Open(fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3})", part_begin, begin, end, kLongSum * step));
+          ++loops;
+          out_.Line(fmt::format("const int {} = min({}, {} + {});", part_end, end, part_begin, kLongSum * step));
+          into = out_.Fresh("part");
+          Begin(fold, into);
+          begin = part_begin;
+          end = part_end;
+        }
+        names[over.id] = k;
+        out_.Line("#pragma unroll 4");
+        out_.Open(fmt::format("for (int {0} = {1}{2}; {0} < {3}; {0} += {4})", k, begin,
+                              shares ? fmt::format(" + static_cast<int>(threadIdx.x % {})", split_) : "", end, step));
+        ++loops;
+        continue;
+      }
       if (innermost && d + 1 == fold.over.size() && !shares) {
         // What lies side by side of the terms is read at once.
         if (const std::int64_t count = TermsAtOnce(body, over); count > 1) {
@@ -165,10 +193,34 @@ class RowsWriter {
                                          .neighbour = e,
                                          .terms = terms ? &*terms : nullptr,
                                          .term = term});
-    out_.Line(fmt::format("{0}[{1}] = {2}::Of({0}[{1}], {3}({4}));", made, e, out_.How(fold.reduce), type, value));
+    out_.Line(fmt::format("{0}[{1}] = {2}::Of({0}[{1}], {3}({4}));", into, e, out_.How(fold.reduce), type, value));
     out_.Close();
-    for (; loops > 0; --loops) out_.Close();
+    for (; loops > 0; --loops) {
+      if (loops == 1 && into != made) {
+        Neighbours(e);
+        out_.Line(fmt::format("{0}[{1}] += {2}[{1}];", made, e, into));
+        out_.Close();
+      }
+      out_.Close();
+    }
     return made;
+  }
+
+  // An array of what a fold begins with, one a neighbour.
+  void Begin(const ExprNode& fold, const std::string& made) {
+    const ScalarType type = fold.operands[0]->type;
+    const std::string e = out_.Fresh("e");
+    out_.Line(fmt::format("{} {}[{}];", out_.Type(type), made, nest_.pack));
+    Neighbours(e);
+    out_.Line(fmt::format("{}[{}] = {};", made, e, out_.Neutral(fold.reduce, type)));
+    out_.Close();
+  }
+
+  // A constant that says where a range begins or ends.
+  std::string Edge(const std::string& hint, const Expr& edge, const std::map<int, std::string>& names) {
+    const std::string text = ValueText(out_, kernel_, edge, names, {}), name = out_.Fresh(hint);
+    out_.Line(fmt::format("const int {} = static_cast<int>({});", name, text));
+    return name;
   }
 
   void Neighbours(const std::string& e) {
@@ -217,11 +269,10 @@ std::optional<std::string> WhyNot(const Kernel& kernel) {
   const auto nest = NestedFoldsOf(kernel);
   if (!nest) return "it is no sum, maximum or minimum, or has several side by side";
   if (nest->pack < 2) return "what is folded does not lie in packs along the innermost index";
-  // More than that is summed in parts elsewhere, so that errors are those of a part.
-  constexpr std::int64_t kLongSum = 512;
   for (const Expr& fold : nest->folds) {
-    const bool sums = fold->reduce == ReduceOp::kSum && fold->type == ScalarType::kReal;
-    if (sums && PointsOf(fold->over) > kLongSum)
+    // Those of a range that data say are summed in parts here.
+    const bool in_parts = fold->over.size() == 1 && RangedFoldOf(*fold);
+    if (IsLongSum(*fold) && !in_parts)
       return fmt::format("a sum of {} reals would be as far off as they are many: {} at most", PointsOf(fold->over),
                          kLongSum);
   }

@@ -56,24 +56,21 @@ def rows_of_bags(rows, padding, mode):
 
 
 def rows_by_bag(rows, padding, mode, offsets, include_last_offset):
-    """Bags one after the other, from each offset on: rows is [rows, columns]. What is left out goes to one bag more."""
-    begins = offsets[:-1] if include_last_offset else offsets
-    count = begins.shape[0]
-    bag = torch.searchsorted(begins, torch.arange(rows.shape[0], dtype=begins.dtype, device=rows.device), right=True) - 1
-    if include_last_offset:
-        bag = torch.where(torch.arange(rows.shape[0], device=rows.device) < offsets[-1], bag, count)
+    """Bags one after the other, which end where the next one begins: rows is [rows, columns]. What is behind the last is left out."""
+    count = offsets.shape[0] - (1 if include_last_offset else 0)
+    bag = torch.searchsorted(offsets[1:], torch.arange(rows.shape[0], dtype=offsets.dtype, device=rows.device), right=True)
     if padding is not None:
-        bag = torch.where(padding, count, bag)
-    left_out = 1 if include_last_offset or padding is not None else 0
-    none = rows.new_zeros((count + left_out, rows.shape[1]))
+        rows = rows.masked_fill(padding[:, None], -math.inf if mode == "max" else 0.0)
+    none = rows.new_zeros((offsets.shape[0], rows.shape[1]))
     if mode == "max":
-        made = none.scatter_reduce(0, bag[:, None].expand(-1, rows.shape[1]), rows, "amax", include_self=False)
+        made = none.scatter_reduce(0, bag[:, None].expand(-1, rows.shape[1]), rows, "amax", include_self=False)[:count]
     else:
-        made = none.index_add(0, bag, rows)
-    if mode == "mean":
-        sizes = torch.zeros(count + left_out, dtype=torch.int64, device=rows.device).scatter_add(0, bag, torch.ones_like(bag))
-        made = made / sizes.clamp(min=1)[:, None]
-    return made[:count]
+        made = none.index_add(0, bag, rows)[:count]
+    if mode == "mean" or (mode == "max" and padding is not None):
+        ones = torch.ones_like(bag) if padding is None else (~padding).long()
+        sizes = torch.zeros(offsets.shape[0], dtype=torch.int64, device=rows.device).scatter_add(0, bag, ones)[:count, None]
+        made = torch.where(sizes > 0, made, 0.0) if mode == "max" else made / sizes.clamp(min=1)
+    return made
 
 
 def gaussian_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
