@@ -33,9 +33,35 @@ std::optional<Piece> Over(const Piece& fold, const Piece& other) {
   return moved;
 }
 
+// A sum of products that reads each number once, as a sum over a mask does, is no product of matrices.
+bool IsSumOfRows(const Memory& memory, const Piece& piece) {
+  return std::ranges::all_of(memory.Loads(piece.fold->body), [&](const FlatLoad& load) {
+    return load.position && std::ranges::all_of(piece.space, [&](const IndexVar& var) {
+             return var.extent == 1 || load.position->of(var) != 0;
+           });
+  });
+}
+
 bool Joins(const Memory& memory, const Piece& piece) {
   return piece.fold && piece.statistics.empty() && piece.inside.empty() && piece.fold->op <= ReduceOp::kMin &&
-         !IsContraction(memory, *piece.fold) && !IsWindow(piece) && IsPlain(memory, piece);
+         (!IsContraction(memory, *piece.fold) || IsSumOfRows(memory, piece)) && !IsWindow(piece) &&
+         IsPlain(memory, piece);
+}
+
+// More lets than this are no longer what a person would write as one kernel.
+constexpr std::size_t kMostJoined = 8;
+
+// The same of one that others may have joined before: each of them is known by its own buffer.
+bool JoinsMore(const Memory& memory, const Piece& piece) {
+  if (piece.statistics.size() > kMostJoined) return false;
+  if (std::ranges::any_of(piece.statistics, [](const Piece& one) { return one.buffer < 0; })) return false;
+  Piece alone = piece;
+  alone.statistics.clear();
+  return Joins(memory, alone);
+}
+
+bool HasStatistic(const Piece& piece, int buffer) {
+  return std::ranges::any_of(piece.statistics, [&](const Piece& one) { return one.buffer == buffer; });
 }
 
 // The largest of a row, or 0 where that is infinite, as torch.logsumexp has it: which of the two is known by `is_top`.
@@ -56,24 +82,46 @@ Expr Statistic(int buffer, ScalarType type) { return Load(buffer, {Expr(0)}, typ
 }  // namespace
 
 std::optional<Piece> JoinFolds(const Memory& memory, const Piece& reader, const Piece& fold) {
-  if (!Joins(memory, reader) || !Joins(memory, fold)) return std::nullopt;
-  auto statistic = Over(fold, reader);
-  if (!statistic) return std::nullopt;
+  if (!JoinsMore(memory, reader) || !JoinsMore(memory, fold)) return std::nullopt;
+  if (HasStatistic(reader, fold.buffer) || reader.statistics.size() + fold.statistics.size() >= kMostJoined)
+    return std::nullopt;
   const Affine own = OwnPosition(reader.space);
   for (const auto& load : memory.Loads(reader.fold->body)) {
     if (load.buffer == fold.buffer) return std::nullopt;
   }
-  for (const auto& load : memory.Loads(reader.fold->finish)) {
-    if (load.buffer == fold.buffer && load.position != own) return std::nullopt;
-  }
-  // A let finishes with numbers and other lets only.
-  if (HasLoad(statistic->fold->finish)) return std::nullopt;
   Piece joined = reader;
-  joined.fold->finish = ReplaceLoads(reader.fold->finish, [&](const ExprNode& load) {
-    return memory.Root(load.buffer) == fold.buffer ? Statistic(fold.buffer, load.type) : Expr();
-  });
-  joined.statistics.push_back(std::move(*statistic));
-  return joined;
+  bool fits = true;
+  // What is read of others that join the reader, each at its own place.
+  const auto as_statistics = [&](const Expr& finish) {
+    return ReplaceLoads(finish, [&](const ExprNode& load) -> Expr {
+      const int root = memory.Root(load.buffer);
+      if (!HasStatistic(joined, root)) return {};
+      const bool is_one = load.operands.size() == 1 && ConstantNumber(load.operands[0]) == 0;
+      const auto position = memory.Position(load);
+      fits &= is_one || (position && *position == own);
+      return Statistic(root, load.type);
+    });
+  };
+  const auto add = [&](Piece statistic) {
+    if (HasStatistic(joined, statistic.buffer)) return;
+    statistic.statistics.clear();
+    statistic.fold->finish = as_statistics(statistic.fold->finish);
+    // A let finishes with numbers and other lets only.
+    Visit(statistic.fold->finish, [&](const ExprNode& node) {
+      fits &= node.kind != Expr::Kind::kLoad || HasStatistic(joined, memory.Root(node.buffer));
+    });
+    joined.statistics.push_back(std::move(statistic));
+  };
+  for (const Piece& one : fold.statistics) {
+    auto moved = Over(one, reader);
+    if (!moved) return std::nullopt;
+    add(std::move(*moved));
+  }
+  auto moved = Over(fold, reader);
+  if (!moved) return std::nullopt;
+  add(std::move(*moved));
+  joined.fold->finish = as_statistics(joined.fold->finish);
+  return fits ? std::optional(std::move(joined)) : std::nullopt;
 }
 
 std::optional<Piece> LogSum(const Memory& memory, const Piece& largest, const Piece& sum) {

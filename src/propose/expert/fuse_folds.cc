@@ -77,8 +77,67 @@ void Fuser::GroupRowFolds() {
   }
 }
 
+// Folds of the same number, as the count of the rows of a loss is of ones where all of them count, are numbers. Whether
+// there were such.
+bool Fuser::CountNumbers() {
+  bool some = false;
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    Piece& piece = pieces_[i];
+    if (!known_[i].alive || !piece.fold || !piece.inside.empty() || !piece.statistics.empty() || !piece.also.empty())
+      continue;
+    const Expr number = Simplify(Reduce(piece.fold->op, piece.fold->over, piece.fold->body));
+    if (!IsConst(number)) continue;
+    piece.value = ReplaceValue(piece.fold->finish, kIt, number);
+    piece.fold.reset();
+    Learn(i);
+    some = true;
+  }
+  return some;
+}
+
+// Whether a fold that others read, too, can go into this reader, since they can only after it: folds that nobody but
+// the reader reads.
+bool Fuser::OthersFollow(int buffer, std::size_t reader) const {
+  return std::ranges::all_of(Readers(buffer), [&](std::size_t other) {
+    if (other == reader) return true;
+    const Piece &piece = pieces_[other], &into = pieces_[reader];
+    return piece.fold && !LoadsBuffer(piece.fold->body, buffer) && !memory_.IsOutput(piece.buffer) &&
+           Extents(piece.space) == Extents(into.space) && Extents(piece.fold->over) == Extents(into.fold->over) &&
+           Readers(piece.buffer) == std::vector<std::size_t>{reader};
+  });
+}
+
+// Folds that the ends of others read, with what those share: sums that are divided by the same count, say.
+bool Fuser::JoinFoldsInto(std::size_t reader) {
+  for (const int read : std::vector<int>(known_[reader].reads)) {
+    const int maker = maker_[Id(read)];
+    if (maker < 0 || memory_.IsOutput(read) || !pieces_[static_cast<std::size_t>(maker)].fold) continue;
+    const auto other = static_cast<std::size_t>(maker);
+    if (other == reader || !OthersFollow(read, reader)) continue;
+    auto joined = JoinFolds(memory_, pieces_[reader], pieces_[other]);
+    if (!joined) continue;
+    if (Readers(read).size() == 1) Kill(other);
+    pieces_[reader] = std::move(*joined);
+    Learn(reader);
+    // What has joined for itself, and is read by nobody else any more.
+    for (const Piece& one : pieces_[reader].statistics) {
+      const int own = maker_[Id(one.buffer)];
+      if (own >= 0 && Readers(one.buffer) == std::vector<std::size_t>{reader}) Kill(static_cast<std::size_t>(own));
+    }
+    return true;
+  }
+  return false;
+}
+
 // Folds over the same rows: each row is read once.
 void Fuser::GroupFolds() {
+  // One that others have joined joins others with them.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t s = 0; s < pieces_.size(); ++s) {
+      while (known_[s].alive && pieces_[s].fold && JoinFoldsInto(s)) changed = true;
+    }
+  }
   for (std::size_t s = 0; s < pieces_.size(); ++s) {
     if (!known_[s].alive || !pieces_[s].fold) continue;
     for (const int read : std::vector<int>(known_[s].reads)) {
@@ -87,12 +146,6 @@ void Fuser::GroupFolds() {
       const auto other = static_cast<std::size_t>(maker);
       const auto readers = Readers(read);
       if (readers.size() == 1) {
-        if (auto joined = JoinFolds(memory_, pieces_[s], pieces_[other])) {
-          Kill(other);
-          pieces_[s] = std::move(*joined);
-          Learn(s);
-          break;
-        }
         // The largest of a row, and the logarithm of the sum of its exponentials.
         if (IsValue(pieces_[s].fold->finish, kIt)) continue;
         if (auto log_sum = LogSum(memory_, pieces_[other], pieces_[s])) {

@@ -276,12 +276,11 @@ bool Fuser::IsWorth(std::size_t map_at, std::size_t reader_at) const {
   // What only the end of a fold reads is read once an element.
   if (into.fold && map.plain && !map.expensive && !LoadsBuffer(into.fold->body, pieces_[map_at].buffer))
     return only_reader || !LosesItsNorm(map_at);
-  // A fold by keys takes each term once, so that what is looked up for it is looked up there.
+  // A fold by keys, or by segments, takes each term once, so that what is looked up for it is looked up there.
   if (into.fold && only_reader && !map.expensive && IsSimpleMap(map_at)) {
     const auto keyed = KeyedFoldIn(into);
     if (keyed && reader.count <= map.count * keyed->index.extent && LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
       return true;
-    // So does one by segments.
     if (RangedFoldOf(*Reduce(into.fold->op, into.fold->over, into.fold->body)) &&
         LoadsOf(reader_at, pieces_[map_at].buffer) == 1)
       return true;

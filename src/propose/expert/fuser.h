@@ -120,6 +120,9 @@ class Fuser {
   void GroupNorms(bool stores = false);
   void EndRow(std::size_t norm, Piece& row);
   void GroupRowFolds();
+  bool CountNumbers();
+  bool OthersFollow(int buffer, std::size_t reader) const;
+  bool JoinFoldsInto(std::size_t reader);
   void GroupFolds();
   bool ShareLogSums();
   void NestFolds();

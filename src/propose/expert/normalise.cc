@@ -135,12 +135,24 @@ Expr Identity(const Expr& fold) {
   }
 }
 
+// What the same number so many times comes to; null of what is no number, or is the place of one.
+Expr OfConstant(const Expr& fold, const std::vector<IndexVar>& over) {
+  const Expr& number = fold->operands[0];
+  if (!IsConst(number) || IsArg(fold->reduce) || fold->reduce == ReduceOp::kProd) return {};
+  if (fold->reduce != ReduceOp::kSum) return Cast(number, fold->type);
+  std::int64_t times = 1;
+  for (const IndexVar& var : over) times *= var.extent;
+  const double all = NumberOf(*number) * static_cast<double>(times);
+  return fold->type == ScalarType::kReal ? Expr(all) : Expr(static_cast<std::int64_t>(all));
+}
+
 Expr SimplifyFold(const Expr& e) {
   std::vector<IndexVar> over;
   for (const auto& var : e->over) {
     if (var.extent == 0) return Identity(e);
     if (var.extent > 1) over.push_back(var);
   }
+  if (const Expr all = OfConstant(e, over)) return all;
   if (over.size() == e->over.size()) return {};
   if (!over.empty()) return Reduce(e->reduce, std::move(over), e->operands[0]);
   if (e->reduce == ReduceOp::kArgMax || e->reduce == ReduceOp::kArgMin) return std::int64_t{0};
