@@ -49,6 +49,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.maps && LayRowsOfProducts() && fusion.epilogues) FuseEpilogues();
   if (fusion.maps) InlineMaps();
   if (fusion.maps && CountNumbers()) InlineMaps();
+  if (fusion.maps) LookUpOneHotRows();
   if (fusion.norms && fusion.attention) DivideWeights();
   if (fusion.norms) GroupRowFolds();
   if (fusion.norms) GroupNorms();

@@ -86,6 +86,8 @@ class Fuser {
   std::optional<RowsOfSegment> RowsOf(const Expr& condition, const std::vector<IndexVar>& over) const;
   Expr BySegment(const Expr& fold) const;
   void TakeSegments();
+  bool MayBeOneHot(const Expr& e, int depth) const;
+  void LookUpOneHotRows();
   void TakeTerms();
   void CutKeyedFolds();
   void SplitKeyedFolds();

@@ -10,7 +10,7 @@
 //   fuse_attention.cc  two products and the softmax between them
 //   fuse_results.cc  maps that read the same as one, and beside norms   made_again.cc  what several kernels read
 //   fuse_updates.cc  what is written into an input, and the sums of its rows
-//   fuse_segments.cc  rows that are folded by segments
+//   fuse_segments.cc  rows that are folded by segments   fuse_one_hot.cc  rows of one 1, which look up
 //   orders.cc    maps of elements in order   sums.cc  sums over the columns of products
 //   images_last.cc  images whose channels lie last
 //   batches.cc   batches of products, and rows of other readers, in dimensions of maps
