@@ -44,7 +44,8 @@ Expr RowLookedUp(const Fold& fold) {
     if (!place) continue;
     const Expr row = Substitute(fold.body->operands[1 - side],
                                 [&](const IndexVar& var) { return var.id == index.id ? place : Expr(); });
-    return Select(And(LessEqual(Expr(0), place), Less(place, Expr(index.extent))), row, Expr(0.0));
+    const Expr nothing = row->type == ScalarType::kInt ? Expr(0) : Expr(0.0);
+    return Select(And(LessEqual(Expr(0), place), Less(place, Expr(index.extent))), row, nothing);
   }
   return {};
 }

@@ -11,14 +11,17 @@ namespace {
 
 using testing::WrittenText;
 
-std::string OneHot(std::string_view nodes) {
+constexpr std::string_view kNormal = R"({"kind": "normal", "mean": 0, "deviation": 1})",
+                           kWholes = R"({"kind": "integer", "low": 0, "high": 100})";
+
+std::string OneHot(std::string_view nodes, std::string_view type = "f32", std::string_view weights = kNormal) {
   return fmt::format(R"({{"hone_problem": 1, "name": "classes", "tensors": [
   {{"name": "i", "shape": [1024], "dtype": "i64", "role": "input", "generator": {{"kind": "integer", "low": 0, "high": 512}}}},
   {{"name": "x", "shape": [1024, 512], "dtype": "f32", "role": "input", "generator": {{"kind": "uniform", "low": 0, "high": 1}}}},
-  {{"name": "w", "shape": [512, 64], "dtype": "f32", "role": "parameter", "generator": {{"kind": "normal", "mean": 0, "deviation": 1}}}},
-  {{"name": "y", "shape": [1024, 64], "dtype": "f32", "role": "output"}}],
- "graph": [{}]}})",
-                     nodes);
+  {{"name": "w", "shape": [512, 64], "dtype": "{1}", "role": "parameter", "generator": {2}}},
+  {{"name": "y", "shape": [1024, 64], "dtype": "{1}", "role": "output"}}],
+ "graph": [{0}]}})",
+                     nodes, type, weights);
 }
 
 // As torch.nn.functional.one_hot is traced.
@@ -33,6 +36,18 @@ TEST(FuseOneHotTest, ClassesTimesAMatrixAreRowsOfIt) {
   EXPECT_EQ(program.find("matmul"), std::string::npos) << program;
   EXPECT_EQ(program.find("classes ="), std::string::npos) << program;
   EXPECT_NE(program.find("w[i_view[j, 0], k]"), std::string::npos) << program;
+}
+
+TEST(FuseOneHotTest, RowsOfWholeNumbersAreThatToo) {
+  const std::string program = WrittenText(OneHot(
+      R"({"op": "aten.arange.start_step", "args": {"start": 0, "end": 512}, "outputs": ["classes"]},
+  {"op": "aten.unsqueeze.default", "args": {"self": "%i", "dim": 1}, "outputs": ["column"]},
+  {"op": "aten.eq.Tensor", "args": {"self": "%column", "other": "%classes"}, "outputs": ["is"]},
+  {"op": "aten._to_copy.default", "args": {"self": "%is", "dtype": "i64"}, "outputs": ["hot"]},
+  {"op": "aten.mm.default", "args": {"self": "%hot", "mat2": "%w"}, "outputs": ["y"]})",
+      "i64", kWholes));
+  EXPECT_EQ(program.find("classes ="), std::string::npos) << program;
+  EXPECT_NE(program.find("w[i_view[j, 0], k], 0)"), std::string::npos) << program;
 }
 
 // As a codebook's quantizer takes the nearest code.
