@@ -61,8 +61,6 @@ bool OnlyWhereWanted(const Expr& expr) {
 
 constexpr double kLong = 20;  // operations: those of a function
 
-// A long sum goes by parts, so that its rounding errors stay those of a tree.
-constexpr std::int64_t kLongSum = 512;
 constexpr std::int64_t kWarp = 32;
 
 // Whether the threads of a warp may share the terms.

@@ -12,6 +12,9 @@
 
 namespace hone::dsl {
 
+// A longer sum of reals goes by parts, so that its rounding errors stay those of a tree.
+inline constexpr std::int64_t kLongSum = 512;
+
 // Writes expressions as CUDA C++: lines for what is used more than once, for folds and for what may only be looked at
 // under a condition; the rest in place.
 class DeviceExpr {

@@ -53,10 +53,7 @@ void EmitElements(const Kernel& kernel, DeviceWriter& out) {
   else
     WriteElement(out, kernel, element, names);
   if (shared) out.Close();
-  out.Launch({.grid_x = (count + threads - 1) / threads,
-              .reads = OperandBuffers({&kernel, 1}),
-              .writes = {kernel.target},
-              .aside = true});
+  LaunchNest(out, kernel, count, threads);
 }
 
 }  // namespace

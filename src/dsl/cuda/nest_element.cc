@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "base/rounding.h"
 #include "base/text.h"
 #include "dsl/cuda/expr.h"
 
@@ -144,6 +145,13 @@ bool LiesInPacks(const ExprNode& load, int along, std::int64_t count, const Guar
 }
 
 }  // namespace
+
+void LaunchNest(DeviceWriter& out, const Kernel& kernel, std::int64_t count, std::int64_t threads) {
+  out.Launch({.grid_x = CeilDiv(count, threads),
+              .reads = OperandBuffers({&kernel, 1}),
+              .writes = {kernel.target},
+              .aside = true});
+}
 
 bool RunsFastest(const Kernel& kernel, const IndexVar& index) {
   for (std::size_t d = kernel.space.size(); d-- > 0;) {

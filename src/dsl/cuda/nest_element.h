@@ -22,6 +22,10 @@ std::string AddressText(DeviceExpr& expr, const LinearForm& form);
 void NamePlaces(DeviceWriter& out, const Kernel& kernel, const std::vector<IndexVar>& indices, const std::string& at,
                 std::map<int, std::string>& names);
 
+// Ends and launches a kernel of so many threads, whole blocks of them, that reads what the nest reads and writes its
+// target.
+void LaunchNest(DeviceWriter& out, const Kernel& kernel, std::int64_t count, std::int64_t threads);
+
 // Whether neighbours along the index are neighbours in the target.
 bool RunsFastest(const Kernel& kernel, const IndexVar& index);
 

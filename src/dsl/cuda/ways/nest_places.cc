@@ -87,10 +87,7 @@ void Emit(const KernelProgram&, const Kernel& kernel, DeviceWriter& out) {
     out.Line(fmt::format("*reinterpret_cast<{}*>({}) = {};", type, to, all));
   }
   if (places.condition) out.Close();
-  out.Launch({.grid_x = (count + threads - 1) / threads,
-              .reads = OperandBuffers({&kernel, 1}),
-              .writes = {kernel.target},
-              .aside = true});
+  LaunchNest(out, kernel, count, threads);
 }
 
 }  // namespace

@@ -66,9 +66,6 @@ std::optional<NestedFolds> NestedFoldsOf(const Kernel& kernel) {
   return made;
 }
 
-// More than that is summed in parts, so that errors are those of a part.
-constexpr std::int64_t kLongSum = 512;
-
 bool IsLongSum(const ExprNode& fold) {
   return fold.reduce == ReduceOp::kSum && fold.type == ScalarType::kReal && PointsOf(fold.over) > kLongSum;
 }

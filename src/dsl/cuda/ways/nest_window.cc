@@ -93,10 +93,7 @@ void Emit(const KernelProgram&, const Kernel& kernel, DeviceWriter& out) {
                 }});
   out.Close();
   each(own, made);
-  out.Launch({.grid_x = (rows + threads - 1) / threads,
-              .reads = OperandBuffers({&kernel, 1}),
-              .writes = {kernel.target},
-              .aside = true});
+  LaunchNest(out, kernel, rows, threads);
 }
 
 }  // namespace
