@@ -24,6 +24,7 @@ namespace hone {
 extern const std::string_view kSettleText;          // dsl/cuda/settle.cuh
 extern const std::string_view kTensorAcrossText;    // dsl/cuda/tensor_across.cuh
 extern const std::string_view kTensorCoreText;      // dsl/cuda/tensor_core.cuh
+extern const std::string_view kTensorEndText;       // dsl/cuda/tensor_end.cuh
 extern const std::string_view kTensorGroupsText;    // dsl/cuda/tensor_groups.cuh
 extern const std::string_view kTensorHalvesText;    // dsl/cuda/tensor_halves.cuh
 extern const std::string_view kTensorSegmentsText;  // dsl/cuda/tensor_segments.cuh
@@ -242,6 +243,7 @@ class TensorEmitter {
   void CutTail() {
     tail_ = PartsOfTail(items_, blocks_at_once_, steps_);
     if (!Cut()) return;
+    out_.Define(std::string(kTensorEndText));
     out_.Define(std::string(kTensorTailText));
     const std::int64_t leaving = tail_.tiles * tail_.parts * WarpgroupsOfTile();
     left_ = out_.Scratch("left", DType::kF32, leaving * SumsOfWarpgroup());

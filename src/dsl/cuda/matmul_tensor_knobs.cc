@@ -162,9 +162,8 @@ std::vector<Setting> TensorTileValues(const Kernel& kernel) {
     const std::int64_t processors = kernel.device->multiprocessors;
     const std::int64_t split = SplitOf(kernel, shape, size[0], size[1]);
     if (measured) {
-      const std::int64_t columns = size[1] * ProductsAtATime(kernel);
-      const double whole = WholeTilesCycles(kernel, shape, size[0], columns, split);
-      return std::min(whole, TailInPartsCycles(kernel, shape, size[0], columns).value_or(whole));
+      const double whole = WholeTilesCycles(kernel, shape, size[0], size[1], split);
+      return std::min(whole, TailInPartsCycles(kernel, shape, size[0], size[1]).value_or(whole));
     }
     const std::int64_t tiles = TilesOf(shape, size[0], size[1]) * split;
     const std::int64_t waves = (tiles + processors - 1) / processors;

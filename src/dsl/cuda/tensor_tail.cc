@@ -60,11 +60,11 @@ bool TailInParts(const Kernel& kernel) {
 
 double WholeTilesCycles(const Kernel& kernel, const MatmulShape& shape, std::int64_t rows, std::int64_t columns,
                         std::int64_t split) {
-  const TileCycles cycles(rows, columns);
-  const std::int64_t processors = kernel.device->multiprocessors,
-                     tiles = TilesOf(shape, rows, columns / ProductsAtATime(kernel)) * split;
+  const std::int64_t width = columns * ProductsAtATime(kernel), processors = kernel.device->multiprocessors,
+                     tiles = TilesOf(shape, rows, columns) * split;
+  const TileCycles cycles(rows, width);
   std::int64_t waves = CeilDiv(tiles, processors);
-  if (rows * columns <= kSmallTile && tiles > processors) waves += waves % 2;
+  if (rows * width <= kSmallTile && tiles > processors) waves += waves % 2;
   const double steps = static_cast<double>(StepsOf(kernel, shape)) / static_cast<double>(split);
   double all = static_cast<double>(waves) * (steps * cycles.step + cycles.end);
   if (split > 1) {
@@ -77,11 +77,11 @@ double WholeTilesCycles(const Kernel& kernel, const MatmulShape& shape, std::int
 
 std::optional<double> TailInPartsCycles(const Kernel& kernel, const MatmulShape& shape, std::int64_t rows,
                                         std::int64_t columns) {
-  const TileCycles cycles(rows, columns);
-  const std::int64_t processors = kernel.device->multiprocessors,
-                     tiles = TilesOf(shape, rows, columns / ProductsAtATime(kernel)), steps = StepsOf(kernel, shape);
+  const std::int64_t width = columns * ProductsAtATime(kernel), processors = kernel.device->multiprocessors,
+                     tiles = TilesOf(shape, rows, columns), steps = StepsOf(kernel, shape);
+  const TileCycles cycles(rows, width);
   const TailParts tail = PartsOfTail(tiles, processors, steps);
-  if (tail.parts == 1 || rows * columns <= kSmallTile) return std::nullopt;
+  if (tail.parts == 1 || rows * width <= kSmallTile) return std::nullopt;
   const auto all = [&](std::int64_t some) { return static_cast<double>(some) * cycles.step + cycles.end; };
   return static_cast<double>(tiles / processors) * all(steps) + all(CeilDiv(steps, tail.parts)) +
          static_cast<double>(tail.parts) * cycles.moved + kWaits;
@@ -92,10 +92,9 @@ std::vector<Setting> TensorTailValues(const Kernel& kernel) {
   const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
   if (tile.size() != 2 || WhyNoTail(kernel)) return {Word("whole")};
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
-  const std::int64_t columns = tile[1] * ProductsAtATime(kernel);
-  const auto parts = TailInPartsCycles(kernel, shape, tile[0], columns);
+  const auto parts = TailInPartsCycles(kernel, shape, tile[0], tile[1]);
   if (!parts) return {Word("whole")};
-  const bool pays = shape.m.extent > kFewRows && *parts < WholeTilesCycles(kernel, shape, tile[0], columns,
+  const bool pays = shape.m.extent > kFewRows && *parts < WholeTilesCycles(kernel, shape, tile[0], tile[1],
                                                                            SplitOf(kernel, shape, tile[0], tile[1]));
   return pays ? std::vector<Setting>{Word("parts"), Word("whole")} : std::vector<Setting>{Word("whole"), Word("parts")};
 }

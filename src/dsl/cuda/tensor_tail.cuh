@@ -1,8 +1,8 @@
 // The last tiles of a product on the tensor cores of compute capability 9.0, made in parts of K by several blocks;
-// dsl/cuda/tensor_tail.h says how it goes.
+// dsl/cuda/tensor_tail.h says how it goes. Uses tensor_end.cuh.
 
-// What a block makes, one after the other: steps [first, last) of tile `item`. First a part of one of the TILES that are
-// made in PARTS, if there is one for it, then whole ones, BLOCKS apart, behind those.
+// What a block makes, one after the other: steps [first, last) of tile `item`. First a part of one of the TILES that
+// are made in PARTS, if there is one for it, then whole ones, BLOCKS apart, behind those.
 template <int STEPS, int TILES, int PARTS, int BLOCKS>
 struct Tail {
   int block, item, first, last;
@@ -21,10 +21,6 @@ struct Tail {
   }
 };
 
-__device__ __forceinline__ void MeetInTail(int warpgroup) {
-  asm volatile("bar.sync %0, 128;" ::"r"(warpgroup + 10) : "memory");
-}
-
 // Leaves what a warpgroup has made of a part for who has the tile's first, as its `part`. `flag` is 0 before, and again
 // when that one has seen it.
 template <int COUNT>
@@ -35,7 +31,7 @@ __device__ __forceinline__ void LeaveSums(float* part, int* flag, const float (&
     __stcg(reinterpret_cast<float4*>(part) + i * 128 + thread,
            make_float4(sums[i * 4], sums[i * 4 + 1], sums[i * 4 + 2], sums[i * 4 + 3]));
   __threadfence();
-  MeetInTail(warpgroup);
+  MeetWarpgroup(warpgroup);
   if (thread == 0) asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
 }
 
@@ -52,7 +48,7 @@ __device__ __forceinline__ void AddSums(const float* part, int* flag, int blocks
       } while (there == 0);
       *flag = 0;
     }
-    MeetInTail(warpgroup);
+    MeetWarpgroup(warpgroup);
 #pragma unroll
     for (int i = 0; i < COUNT / 4; ++i) {
       const float4 four = __ldcg(reinterpret_cast<const float4*>(part) + i * 128 + thread);

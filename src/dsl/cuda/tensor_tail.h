@@ -34,7 +34,7 @@ TailParts PartsOfTail(std::int64_t tiles, std::int64_t blocks, std::int64_t step
 bool TailInParts(const Kernel& kernel);
 
 // What a product takes whose tiles are whole, of K in `split` parts, and whose last ones are made in parts; nothing
-// where they are not. `columns` are those of a tile of all products. Fitted to 27 products of bf16 with 13 settings
+// where they are not. A tile has `columns` of each product. Fitted to 27 products of bf16 with 13 settings
 // each on one H200, most within 4 % (docs/measured/cuda_16bit.md); what memory takes is not in it.
 double WholeTilesCycles(const Kernel& kernel, const MatmulShape& shape, std::int64_t rows, std::int64_t columns,
                         std::int64_t split);
