@@ -59,18 +59,24 @@ bool Fuser::IsNumberOfRows(std::size_t map_at) const {
 // it again of both.
 bool Fuser::WritesPlaces(std::size_t map_at) const {
   const Piece& map = pieces_[map_at];
-  if (!IsSimpleMap(map_at) || map.value->kind != Expr::Kind::kSelect || !memory_.IsOutput(map.buffer)) return false;
-  const auto outputs = memory_.graph().problem().Outputs();
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    if (outputs[o]->updates.empty() || memory_.Maker(o) != map.buffer) continue;
+  if (!IsSimpleMap(map_at) || map.value->kind != Expr::Kind::kSelect) return false;
+  return std::ranges::any_of(InputsWritten(map.buffer), [&](const std::string& input) {
     const auto lets_by = [&](const Expr& side) {
       if (side->kind != Expr::Kind::kLoad || memory_.Position(*side) != OwnPosition(map.space)) return false;
-      return memory_.graph().buffers()[static_cast<std::size_t>(memory_.Root(side->buffer))].name ==
-             outputs[o]->updates;
+      return memory_.graph().buffers()[Id(memory_.Root(side->buffer))].name == input;
     };
-    if (lets_by(map.value->operands[1]) || lets_by(map.value->operands[2])) return true;
+    return lets_by(map.value->operands[1]) || lets_by(map.value->operands[2]);
+  });
+}
+
+// The inputs that what is in a buffer is written into.
+std::vector<std::string> Fuser::InputsWritten(int buffer) const {
+  std::vector<std::string> inputs;
+  const auto outputs = memory_.graph().problem().Outputs();
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (!outputs[o]->updates.empty() && memory_.Maker(o) == buffer) inputs.push_back(outputs[o]->updates);
   }
-  return false;
+  return inputs;
 }
 
 // Which of few places writes last to each of many is asked where they are written: nobody has to look at the others.

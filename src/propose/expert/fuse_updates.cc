@@ -13,12 +13,7 @@ namespace hone::expert {
 // Whether a map, or a norm, is written into an input.
 bool Fuser::WritesInput(std::size_t at) const {
   const Piece& piece = pieces_[at];
-  if (piece.fold || piece.sequence >= 0 || known_[at].folds_inside || !memory_.IsOutput(piece.buffer)) return false;
-  const auto outputs = memory_.graph().problem().Outputs();
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    if (!outputs[o]->updates.empty() && memory_.Maker(o) == piece.buffer) return true;
-  }
-  return false;
+  return !piece.fold && piece.sequence < 0 && !known_[at].folds_inside && !InputsWritten(piece.buffer).empty();
 }
 
 // Whether a piece folds what such a map writes, or makes the terms of one that does: that reads what is written, or is

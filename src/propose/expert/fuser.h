@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "propose/expert/pieces.h"
@@ -94,6 +95,7 @@ class Fuser {
   void InlineMaps();
   bool IsNumberOfRows(std::size_t map_at) const;
   bool WritesPlaces(std::size_t map_at) const;
+  std::vector<std::string> InputsWritten(int buffer) const;
   bool WritesInput(std::size_t map_at) const;
   bool FoldsWritten(std::size_t map_at, std::size_t reader_at) const;
   void GroupUpdates();
