@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "dsl/checker.h"
 #include "dsl/shape/updated_rows.h"
@@ -25,7 +24,7 @@ bool Checker::MayUpdate(const Statement& statement, Kernel& kernel) {
       return fine;
     };
     const auto never = [](const ExprNode&) { return false; };
-    const auto own = [&](const ExprNode& load) { return IsOwnPlace(kernel, load, TargetStridesOf(kernel)); };
+    const auto own = [&](const ExprNode& load) { return IsOfUpdatedRow(kernel, load, TargetStridesOf(kernel), 1); };
     bool fine = true;
     if (family == "nest") {
       fine = kernel.attributes.contains("sequence") ? reads(kernel.epilogue, never)
@@ -37,7 +36,7 @@ bool Checker::MayUpdate(const Statement& statement, Kernel& kernel) {
       for (const KernelLet& let : kernel.lets) fine = fine && reads(let.body, never);
       for (const KernelAlso& also : kernel.also) {
         fine = fine && reads(also.value, [&](const ExprNode& load) {
-                 return also.target == targets[t] && IsOwnPlace(kernel, load, RowStridesOf(kernel));
+                 return also.target == targets[t] && IsOfUpdatedRow(kernel, load, RowStridesOf(kernel), 1);
                });
       }
     } else {
@@ -74,22 +73,6 @@ std::vector<std::int64_t> Checker::RowStridesOf(const Kernel& kernel) {
     step *= kernel.space[d].extent;
   }
   return strides;
-}
-
-// Whether a load is of the place at which the kernel writes, which lies so.
-bool Checker::IsOwnPlace(const Kernel& kernel, const ExprNode& load, const std::vector<std::int64_t>& strides) {
-  const KernelOperand& operand = kernel.operands[At(load.buffer)];
-  std::map<int, std::int64_t> left;  // of each index, how far apart its places are, less what is read
-  for (std::size_t d = 0; d < kernel.space.size(); ++d) {
-    if (kernel.space[d].extent > 1) left[kernel.space[d].id] = strides[d];
-  }
-  for (std::size_t d = 0; d < load.operands.size(); ++d) {
-    const Expr& index = load.operands[d];
-    if (operand.strides[d] == 0 || (IsConst(index) && index->whole == 0)) continue;
-    if (index->kind != Expr::Kind::kIndex) return false;
-    if (index->index.extent > 1) left[index->index.id] -= operand.strides[d];
-  }
-  return operand.offset == 0 && std::ranges::all_of(left, [](const auto& one) { return one.second == 0; });
 }
 
 }  // namespace hone::dsl

@@ -144,7 +144,6 @@ class Checker {
   // in the same short row. Those operands become the target itself.
   bool MayUpdate(const Statement& statement, Kernel& kernel);
   static std::vector<std::int64_t> RowStridesOf(const Kernel& kernel);
-  static bool IsOwnPlace(const Kernel& kernel, const ExprNode& load, const std::vector<std::int64_t>& strides);
   void NoteWritten(const Kernel& kernel);
   // What an intermediate is stored as.
   DType TypeOfValue(const Kernel& kernel, const Expr& value) const;

@@ -7,11 +7,9 @@
 #include "dsl/shape/updated_places.h"
 
 namespace hone::dsl {
-namespace {
 
-// Whether a load is of the row of `row` elements in which its own kernel writes at the same time; of one element: of
-// the place at which that writes.
-bool IsOfOwnRow(const Kernel& kernel, const ExprNode& load, const std::vector<std::int64_t>& target, std::int64_t row) {
+bool IsOfUpdatedRow(const Kernel& kernel, const ExprNode& load, const std::vector<std::int64_t>& target,
+                    std::int64_t row) {
   const KernelOperand& operand = kernel.operands[static_cast<std::size_t>(load.buffer)];
   std::map<int, std::int64_t> left;  // of each index, how far apart its rows are, less what is read
   for (std::size_t d = 0; d < kernel.space.size(); ++d) {
@@ -33,8 +31,6 @@ bool IsOfOwnRow(const Kernel& kernel, const ExprNode& load, const std::vector<st
          std::ranges::all_of(left, [](const auto& one) { return one.second == 0; });
 }
 
-}  // namespace
-
 std::int64_t UpdatedRowOf(const Kernel& kernel, int buffer) {
   const std::vector<std::int64_t> target = TargetStridesOf(kernel);
   std::vector<const ExprNode*> loads;
@@ -44,7 +40,7 @@ std::int64_t UpdatedRowOf(const Kernel& kernel, int buffer) {
   });
   std::int64_t row = 1;
   for (std::size_t d = kernel.space.size(); row <= kMostInUpdatedRow; row *= kernel.space[--d].extent) {
-    if (std::ranges::all_of(loads, [&](const ExprNode* load) { return IsOfOwnRow(kernel, *load, target, row); }))
+    if (std::ranges::all_of(loads, [&](const ExprNode* load) { return IsOfUpdatedRow(kernel, *load, target, row); }))
       return row;
     if (d == 0) break;
   }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dsl/kernel.h"
 
@@ -17,6 +18,10 @@ namespace hone::dsl {
 
 inline constexpr std::int64_t kMostInUpdatedRow = 64;  // elements, which a thread has in registers
 
+// Whether a load is of the row of `row` elements in which its own kernel writes at the same time; of one element: of
+// the place at which that writes. `target`: how far apart its places are along each dimension of its space.
+bool IsOfUpdatedRow(const Kernel& kernel, const ExprNode& load, const std::vector<std::int64_t>& target,
+                    std::int64_t row);
 // Elements of the shortest row, the last dimensions of the target, of which an element reads no other row's of
 // `buffer`: 1 where each reads at most the place that it writes. 0: they read elsewhere, or in longer rows.
 std::int64_t UpdatedRowOf(const Kernel& kernel, int buffer);
