@@ -125,7 +125,7 @@ std::vector<CubinError> ErrorsIn(std::string_view log, std::string_view name) {
       if (at == std::string_view::npos && !catastrophic) continue;
       error.message = line.substr(at == std::string_view::npos ? line.find(')') + 1 : at + 7);
       errors.push_back(std::move(error));
-    } else if (line.starts_with("ptxas") && line.find("error") < 12) {
+    } else if (line.starts_with("ptxas") && (line.find("error") < 12 || line.find("fatal") < 12)) {
       errors.push_back({0, std::string(line)});
     } else if (line.starts_with("nvrtc: error: ")) {
       errors.push_back({0, std::string(line.substr(14))});
@@ -266,6 +266,18 @@ Result<Made> MakeApart(const Nvrtc& nvrtc, const CubinRequest& request, const st
   return made;
 }
 
+// A toolkit that was moved or removed while we run would make errors of sources that have none.
+Result<void> CheckHeaders(const Nvrtc& nvrtc) {
+  for (const auto& folder : nvrtc.includes) {
+    std::error_code error;
+    if (!std::filesystem::exists(folder, error))
+      return Fail(ErrorKind::kTool, fmt::format("the CUDA toolkit's headers are no longer in {}: put them back, or "
+                                                "start hone anew to have them looked for",
+                                                folder));
+  }
+  return {};
+}
+
 // What came of it: a cubin, the source's error, or NVRTC's failure.
 Result<CompiledCubin> Compile(const Nvrtc& nvrtc, const CubinRequest& request, const std::vector<std::string>& flags) {
   Made made = request.program.empty() ? Make(nvrtc, request, flags) : HONE_TRY(MakeApart(nvrtc, request, flags));
@@ -274,7 +286,10 @@ Result<CompiledCubin> Compile(const Nvrtc& nvrtc, const CubinRequest& request, c
     compiled.errors.push_back({0, std::move(made.ended)});
     return compiled;
   }
-  if (made.code == kCompilation) return compiled;
+  if (made.code == kCompilation) {
+    HONE_TRY(CheckHeaders(nvrtc));
+    return compiled;
+  }
   if (made.code != 0) {
     return Fail(ErrorKind::kTool,
                 fmt::format("NVRTC cannot {}: {}; {}", made.what, nvrtc.error_string(made.code), compiled.log));

@@ -3,12 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/bubblewrap.h"
 #include "base/files.h"
 #include "target/cuda/cubin.h"
+#include "target/cuda/toolkit.h"
 
 namespace hone::cuda {
 namespace {
@@ -96,6 +101,54 @@ TEST_F(NvrtcTest, AnErrorHasItsLine) {
   EXPECT_NE(compiled.errors[0].message.find("\"y\""), std::string::npos) << compiled.errors[0].message;
   EXPECT_FALSE(compiled.cached);
   EXPECT_TRUE(Compile({.source = "__global__ void f(float* x) {\n  x[0] = y;\n}\n"}).cached);
+}
+
+TEST_F(NvrtcTest, AnAssemblersEndIsAnErrorToo) {
+  std::string source = "extern \"C\" __global__ void __launch_bounds__(1024) sums(float* x, unsigned long a) {\n";
+  std::string results, operands;
+  for (int i = 0; i < 128; ++i) {
+    source += "  float s" + std::to_string(i) + " = x[" + std::to_string(i) + "];\n";
+    results += (i == 0 ? "%" : ", %") + std::to_string(i);
+    operands += std::string(i == 0 ? "" : ", ") + "\"+f\"(s" + std::to_string(i) + ")";
+  }
+  source += "  asm volatile(\"wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {" + results +
+            "}, %128, %129, 1, 1, 1, 0, 0;\" : " + operands + " : \"l\"(a), \"l\"(a));\n";
+  for (int i = 0; i < 128; ++i) source += "  x[" + std::to_string(i) + "] = s" + std::to_string(i) + ";\n";
+  const auto compiled = Compile({.source = source + "}\n"});
+  EXPECT_FALSE(compiled.ok());
+  ASSERT_FALSE(compiled.errors.empty());
+  EXPECT_NE(compiled.errors[0].message.find("Insufficient registers"), std::string::npos) << compiled.errors[0].message;
+}
+
+// A process of its own, which finds a toolkit that we may take away.
+TEST(NvrtcHeadersTest, AToolkitThatIsGoneIsNotTheSourcesError) {
+  const auto toolkit = FindToolkit();
+  if (!toolkit || toolkit->includes.empty()) GTEST_SKIP() << "there is no toolkit with headers";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const auto folder = *TempDirectory::Create("toolkit");
+        const std::filesystem::path root = folder.path();
+        setenv("HONE_CACHE", (root / "cache").c_str(), 1);
+        setenv("HONE_CUDA", root.c_str(), 1);
+        std::filesystem::create_directory_symlink(std::filesystem::path(toolkit->nvrtc).parent_path(), root / "lib");
+        const auto link = [&] {
+          std::filesystem::create_directory_symlink(toolkit->includes.front(), root / "include");
+        };
+        link();
+        const auto made = [](std::string_view source) {
+          return CompileCubin({.source = std::string(source), .arch = "sm_90a"});
+        };
+        if (!made(kScale) || !made(kScale)->ok()) std::exit(1);
+        std::filesystem::remove(root / "include");
+        constexpr std::string_view kIncludes = "#include <cuda_bf16.h>\n__global__ void f(__nv_bfloat16* x) {}\n";
+        const auto without = made(kIncludes);
+        if (without || without.error().kind != ErrorKind::kTool) std::exit(2);
+        std::fprintf(stderr, "%s\n", without.error().message.c_str());
+        link();
+        std::exit(made(kIncludes) && made(kIncludes)->ok() ? 0 : 3);
+      },
+      testing::ExitedWithCode(0), "the CUDA toolkit's headers are no longer in .*/include");
 }
 
 TEST_F(NvrtcTest, AnInstanceOfATemplateKeepsItsSymbol) {
