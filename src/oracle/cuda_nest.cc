@@ -22,7 +22,7 @@ extern const std::string_view kNumbersText, kCudaNestsText, kCudaKeyListsText, k
 
 namespace {
 
-constexpr int kThreads = 256;                  // of a block; kMostThreads of generated_code/cuda_nests.cuh
+constexpr int kThreads = 256;                  // of a block; kMostThreads and kSorters in generated_code
 constexpr std::int64_t kMostBlocks = 1 << 20;  // loops over the grid take the rest
 // From so many results on, a thread each fills a device.
 constexpr std::int64_t kManyResults = 1 << 16;
@@ -30,13 +30,39 @@ constexpr std::int64_t kLongFold = 64;  // below, a block's threads would have n
 // Few results of very long folds are split over several blocks.
 constexpr std::int64_t kFewResults = 256, kPartFold = 1 << 14, kMostParts = 1024;
 constexpr std::int64_t kScratchBytes = 64;  // of a part; no accumulator is larger
-// Of generated_code/key_lists.cuh. Its workers are threads: as many as fill a device, unless there is too little for
-// them to count.
-constexpr int kDigitBits = 4, kEntryBytes = 8;
-constexpr std::int64_t kEntriesOfWorker = 64, kMostWorkers = 1 << 15;
+// Of generated_code/key_lists.cuh.
+constexpr int kMostDigitBits = 8, kEntryBytes = 8;
+// Chunks are a block's: as many as fill a device a few times over, unless that leaves a block less than two tiles.
+constexpr std::int64_t kEntriesOfChunk = 4096, kMostChunks = 4096;
+// The entries of each place are sorted by themselves, in fewer steps, where they fill blocks by themselves.
+constexpr std::int64_t kEntriesOfSegment = 2 * kEntriesOfChunk;
 // Of generated_code/ranks.inc and sorted_ranks.cuh.
 constexpr int kInRowBytes = 16;
 constexpr std::int64_t kFirstRun = 32;
+
+// How the terms of lists are sorted.
+struct ListSort {
+  std::int64_t segments = 1, entries = 0, lists = 0;  // of each segment entries and lists
+  std::int64_t of_place = 0;                          // from a place's first list to that of the next
+  std::int64_t chunks = 1;                            // of each segment
+  int steps = 1, bits = 1;                            // of a step's digit
+
+  explicit ListSort(const KeyLists& made) {
+    const bool apart = made.Others() > 1 && made.Entries() >= kEntriesOfSegment;
+    segments = apart ? made.Others() : 1;
+    entries = made.Others() / segments * made.Entries();
+    lists = made.Others() / segments * made.AllListsOfEach();
+    of_place = made.AllListsOfEach() + (apart ? 1 : 0);
+    chunks = std::clamp<std::int64_t>(entries / kEntriesOfChunk, 1, std::max<std::int64_t>(kMostChunks / segments, 1));
+    const int all_bits = std::bit_width(static_cast<std::uint64_t>(lists));
+    steps = (all_bits + kMostDigitBits - 1) / kMostDigitBits;
+    bits = (all_bits + steps - 1) / steps;
+  }
+  // Of all chunks, and of each segment's.
+  std::int64_t Counts() const { return segments * (chunks + 1) << bits; }
+  std::int64_t Begins() const { return segments * (lists + 1); }
+  std::string Text() const { return fmt::format("KeySort{{{}, {}, {}, {}}}", segments, entries, chunks, bits); }
+};
 
 // Whether PyTorch multiplies reals of 8 bits as they are, on a device by tensor cores whose sums keep few bits.
 bool TorchMultipliesInF8(const Node& node) { return node.op.find("_scaled_mm") != std::string::npos; }
@@ -415,12 +441,10 @@ class CudaWriter : public KeyedText {
   void WriteLists(std::vector<ListMemory>& left) {
     for (std::size_t l = 0; l < lists().size(); ++l) {
       const KeyLists& made = lists()[l];
-      const std::int64_t all = made.Others() * made.AllListsOfEach(), terms = made.Terms(),
-                         entries = made.Others() * made.Entries();
-      const std::int64_t workers = std::clamp<std::int64_t>(entries / kEntriesOfWorker, 1, kMostWorkers);
-      const int digits = (std::bit_width(static_cast<std::uint64_t>(all)) + kDigitBits - 1) / kDigitBits;
-      const int given = AddMemory(entries, kEntryBytes), other = AddMemory(entries, kEntryBytes);
-      const int counts = AddMemory(workers << kDigitBits, 4), begins = AddMemory(all + 1, 4);
+      const std::int64_t terms = made.Terms(), all = made.Others() * made.Entries();
+      const ListSort sort(made);
+      const int given = AddMemory(all, kEntryBytes), other = AddMemory(all, kEntryBytes);
+      const int counts = AddMemory(sort.Counts(), 4), begins = AddMemory(sort.Begins(), 4);
       listed_ = {{"Listed", "given", given}};
       OpenResults({});
       Line("const std::int64_t other = at / {}, fold = at % {};", made.Entries(), terms);
@@ -428,32 +452,35 @@ class CudaWriter : public KeyedText {
       WriteListOfTerm(made);
       // The second half are those that are not sure once more.
       if (!made.exact) Line("if (at % {} >= {}) list = sure ? -1 : {};", made.Entries(), terms, made.ListsOfEach());
-      Line("given[at].list = static_cast<std::uint32_t>(list < 0 ? {} : other * {} + list);", all,
-           made.AllListsOfEach());
+      const std::string before = sort.segments > 1 ? "" : fmt::format("other * {} + ", sort.of_place);
+      Line("given[at].list = static_cast<std::uint32_t>(list < 0 ? {} : {}list);", sort.lists, before);
       Line("given[at].term = static_cast<std::uint32_t>(fold);");
       CloseLoops(1);
-      Finish({}, entries, kThreads);
+      Finish({}, all, kThreads);
 
-      nests_->runs.emplace_back().steps = digits;
+      nests_->runs.emplace_back().steps = sort.steps;
       listed_ = {{"Listed", "given", given}, {"Listed", "other", other}, {"std::uint32_t", "counts", counts}};
       const std::string from = "step % 2 == 0 ? given : other", to = "step % 2 == 0 ? other : given";
-      const auto step = [&](std::int64_t count, const std::string& call) {
+      const auto step = [&](std::int64_t blocks, int threads, const std::string& call) {
         Begin();
         Line("{}", call);
-        Finish({}, count, kThreads, count == 1);
+        Finish({}, blocks, threads, true);
       };
-      step(workers, fmt::format("CountDigits({}, {}, {}, step, counts);", from, entries, workers));
-      step(1, fmt::format("SumCounts(counts, {});", workers << kDigitBits));
-      step(workers, fmt::format("SortByDigit({}, {}, {}, step, counts, {});", from, entries, workers, to));
-      const int sorted = digits % 2 == 0 ? given : other;
-      nests_->runs.back().done = {counts, digits % 2 == 0 ? other : given};
+      const int summing = static_cast<int>(
+          std::clamp<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(sort.chunks)), 32, kThreads));
+      step(sort.segments * sort.chunks, kThreads, fmt::format("CountDigits({}, {}, step, counts);", from, sort.Text()));
+      step(sort.segments << sort.bits, summing, fmt::format("SumCounts({}, counts);", sort.Text()));
+      step(sort.segments * sort.chunks, kThreads,
+           fmt::format("SortByDigit({}, {}, step, counts, {});", from, sort.Text(), to));
+      const int sorted = sort.steps % 2 == 0 ? given : other;
+      nests_->runs.back().done = {counts, sort.steps % 2 == 0 ? other : given};
 
       nests_->runs.emplace_back();
       listed_ = {{"const Listed", "entries", sorted}, {"std::uint32_t", "begins", begins}};
       OpenResults({});
-      Line("begins[at] = FirstOf(entries, {}, at);", entries);
+      Line("begins[at] = BeginOf(entries, {}, {}, at);", sort.entries, sort.lists);
       CloseLoops(1);
-      Finish({}, all + 1, kThreads);
+      Finish({}, sort.Begins(), kThreads);
       left.push_back({"const Listed", fmt::format("entries{}", l), sorted});
       left.push_back({"const std::uint32_t", fmt::format("begins{}", l), begins});
     }
@@ -530,7 +557,7 @@ class CudaWriter : public KeyedText {
   void OpenList(const ExprNode& e, const ListedFold& listed, const std::string& name, const std::string& shared) {
     const KeyLists& from = lists()[listed.lists];
     Line("const List {0}_list = ListOf(entries{1}, begins{1}, ({2}) * {3} + {4});", name, listed.lists, OtherText(from),
-         from.AllListsOfEach(), ListText(from));
+         ListSort(from).of_place, ListText(from));
     if (listed.start) {
       const Expr start = listed.start;
       const std::string made = IsExtreme(e) ? fmt::format("Take({}, {})", Emit(start), IsLargest(e))
@@ -558,7 +585,7 @@ class CudaWriter : public KeyedText {
     if (listed == nullptr || lists()[listed->lists].exact) return;
     const KeyLists& from = lists()[listed->lists];
     Line("const List {0}_unsure = ListOf(entries{1}, begins{1}, ({2}) * {3} + {4});", name, listed->lists,
-         OtherText(from), from.AllListsOfEach(), from.ListsOfEach());
+         OtherText(from), ListSort(from).of_place, from.ListsOfEach());
     WriteTerms(e, name, "fold", [&]() -> std::size_t {
       OpenEntries(name + "_unsure", shared, "false");
       Line("if (IsSettled({})) break;", name);

@@ -180,6 +180,50 @@ TEST(KeyListsTest, EachResultMayTakeTermsWhoseKeysHangOnRounding) {
   ExpectTheDefinition(Scatters("fp32", "f32", Keys::kRounded));
 }
 
+// Sorted by all threads of all blocks, of several chunks and tiles each. Sums in order say whether each list is in
+// order.
+void ExpectTheHostsLists(const Graph& graph, std::int64_t rows) {
+  const CudaNests nests = WriteCudaNests(graph, TorchProducts::kF32, kAnyLooks);
+  EXPECT_EQ(nests.runs.at(nests.runs.size() - 2).launches[0].count, 4);
+  const HostNests host(SourcesOfOracle(graph, kAnyLooks));
+  const EmulatedNests device(nests, kAnyBytes, testing::kThreadsTakeTurns);
+  const std::pair<const char*, KeyOf> keys[] = {
+      {"half of them in one row, some of all others",
+       [&](std::int64_t i) { return i % 2 == 0 ? rows - 1 : i * 7919 % rows; }},
+      {"runs of one row, and what is in none",
+       [&](std::int64_t i) { return i / 70 * 37 % (2 * rows + 50) - rows - 20; }}};
+  for (const auto& [name, key] : keys) {
+    SCOPED_TRACE(name);
+    const auto data = Drawn(graph.problem(), key);
+    std::vector<const void*> inputs;
+    for (const auto& bytes : data) inputs.push_back(bytes.data());
+    ExpectSame(graph, host.Run(graph, inputs), device.Run(graph, inputs));
+  }
+}
+
+TEST(KeyListsTest, BlocksOfADeviceSortAsTheHostDoes) {
+  const Graph graph = SmallGraph("fp32", "x f32 40000, k i64 17000, s f32 17000", "y f32 40000",
+                                 R"([{"op": "index_add", "outputs": ["y"],
+                                      "args": {"self": "%x", "dim": 0, "index": "%k", "source": "%s"}}])");
+  ExpectTheHostsLists(graph, 40000);
+}
+
+constexpr auto kScatterAlong = R"([{"op": "scatter_add", "outputs": ["y"],
+                                    "args": {"self": "%x", "dim": 1, "index": "%k", "src": "%s"}}])";
+
+TEST(KeyListsTest, ADeviceSortsTheTermsOfEachPlaceByThemselvesWhereTheyAreMany) {
+  const Graph graph = SmallGraph("fp32", "x f32 2x700, k i64 2x9000, s f32 2x9000", "y f32 2x700", kScatterAlong);
+  ExpectTheHostsLists(graph, 700);
+}
+
+TEST(KeyListsTest, BlocksOfADeviceSortKeysThatHangOnRounding) {
+  const Graph graph = SmallGraph("fp32", "x f32 2x700, fk f32 2x4200, s f32 2x4200", "y f32 2x700",
+                                 R"([{"op": "mul", "args": {"self": "%fk", "other": 1.1}, "outputs": ["w"]},
+          {"op": "_to_copy", "args": {"self": "%w", "dtype": "i64"}, "outputs": ["k"]},
+          {"op": "scatter_add", "args": {"self": "%x", "dim": 1, "index": "%k", "src": "%s"}, "outputs": ["y"]}])");
+  ExpectTheHostsLists(graph, 700);
+}
+
 // --- Which folds ---
 
 TEST(KeyListsTest, EveryWayOfScatteringHasLists) {
@@ -271,9 +315,19 @@ constexpr auto kIndexAdd = R"([{"op": "index_add", "outputs": ["y"],
 TEST(KeyListsTest, ADevicesMemoryHoldsTheTermsTwiceWhileTheyAreSorted) {
   const auto nests =
       WriteCudaNests(SmallGraph("fp32", "x f32 5000x2, k i64 9000, s f32 9000x2", "y f32 5000x2", kIndexAdd));
-  EXPECT_EQ(PlanSlabs(nests).peak_bytes, 2 * 8 * 9000 + 4 * 16 * 140) << "and 140 workers' counts of a digit";
+  EXPECT_EQ(PlanSlabs(nests).peak_bytes, 2 * 8 * 9000 + 4 * 128 * (2 + 1)) << "and the digits' counts of two chunks";
   ASSERT_EQ(nests.runs.size(), 3u);
-  EXPECT_EQ(nests.runs[1].steps, 4) << "digits of 4 bits each, of numbers up to 5000";
+  EXPECT_EQ(nests.runs[1].steps, 2) << "digits of 7 bits each, of numbers up to 5000";
+}
+
+TEST(KeyListsTest, TermsThatAreSortedByPlacesTakeTheStepsOfOnePlacesLists) {
+  const auto steps = [](const char* terms) {
+    const auto nests = WriteCudaNests(SmallGraph("fp32", fmt::format("x f32 90x200, k i64 90x{0}, s f32 90x{0}", terms),
+                                                 "y f32 90x200", kScatterAlong));
+    return nests.runs.at(1).steps;
+  };
+  EXPECT_EQ(steps("9000"), 1);
+  EXPECT_EQ(steps("8000"), 2) << "numbers up to 18000";
 }
 
 TEST(KeyListsTest, BlocksMakeTheResultsOfLongLists) {

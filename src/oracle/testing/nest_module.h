@@ -8,12 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
 #include "oracle/cuda_nest.h"
 #include "oracle/loop_nest.h"
 #include "oracle/slabs.h"
+#include "oracle/testing/block_threads.h"
 #include "target/cpu/compiler.h"
 
 namespace hone::testing {
@@ -63,7 +65,9 @@ inline void AddRun(std::string& text, const CudaNests& nests, const SlabGroup& g
                       run.reversed ? fmt::format("{} - i", run.steps - 1) : "i");
   for (const auto& launch : run.launches) {
     if (launch.scratch_bytes > 0) text += fmt::format("    scratch.resize({});\n", launch.scratch_bytes);
-    text += fmt::format("    {}<R>(", nests.kernels[static_cast<std::size_t>(launch.kernel)].name);
+    const std::int64_t of_part = launch.count / group.parts;
+    text += fmt::format("    Launch({}, {}, [&] {{ {}<R>(", launch.Blocks(of_part * group.each), launch.threads,
+                        nests.kernels[static_cast<std::size_t>(launch.kernel)].name);
     for (const auto& argument : launch.arguments) {
       using Kind = CudaNests::Argument::Kind;
       if (argument.kind == Kind::kMemory) {
@@ -79,25 +83,20 @@ inline void AddRun(std::string& text, const CudaNests& nests, const SlabGroup& g
                                                            : "Any{{scratch.data() + {}}}, ";
       text += fmt::format(fmt::runtime(format), argument.index);
     }
-    const std::int64_t of_part = launch.count / group.parts;
     text += fmt::format("step, {0} * begin, {0} * end", of_part);
     if (!launch.numbers.empty()) {
       text += fmt::format(", hone::KernelNumbers<{}>{{{{", launch.numbers.size());
       for (const auto number : launch.numbers) text += fmt::format("hone::KernelNumberOf({}), ", number);
       text += "}}";
     }
-    text += ");\n";
+    text += "); });\n";
   }
   text += "  }\n";
 }
 
-// The kernels as C++ functions, in which one thread is the whole of a grid, and a function that launches them in order.
-inline std::string Emulation(const CudaNests& nests, const SlabPlan& plan) {
-  std::string text =
-      "struct Place { unsigned x; };\n"
-      "static const Place threadIdx{0}, blockIdx{0}, blockDim{1}, gridDim{1};\n"
-      "#define __global__\n#define __launch_bounds__(n)\n#define __shared__ static\n#define __syncthreads()\n"
-      "#define __syncthreads_or(x) (x)\n";
+// The kernels as C++ functions, behind what blocks are (block_threads.h), and a function that launches them in order.
+inline std::string Emulation(const CudaNests& nests, const SlabPlan& plan, std::string_view blocks) {
+  std::string text(blocks);
   text += nests.Source(0, nests.kernels.size());
   text +=
       "#include <vector>\nstruct Any { const void* at; template <class T> operator T*() const { return (T*)at; } };\n"
@@ -130,11 +129,12 @@ inline std::string Emulation(const CudaNests& nests, const SlabPlan& plan) {
   return text;
 }
 
-// The nests of a device, one thread on the host.
+// The nests of a device on the host.
 class EmulatedNests {
  public:
-  explicit EmulatedNests(const CudaNests& nests, std::int64_t most_bytes = kAnyBytes)
-      : module_(Emulation(nests, PlanSlabs(nests, most_bytes))) {}
+  explicit EmulatedNests(const CudaNests& nests, std::int64_t most_bytes = kAnyBytes,
+                         std::string_view blocks = kBlocksOfOneThread)
+      : module_(Emulation(nests, PlanSlabs(nests, most_bytes), blocks)) {}
   Given Run(const Graph& graph, const std::vector<const void*>& inputs) const {
     Given given;
     const auto value = RoomFor(graph, given.value), scale = RoomFor(graph, given.scale),
