@@ -49,6 +49,22 @@ void GraphBuilder::AddOutput(Tensor tensor, std::vector<IndexVar> vars, Expr val
   graph_.outputs_.push_back(buffer);
 }
 
+void GraphBuilder::DropOutputs() {
+  auto& tensors = graph_.problem_.tensors;
+  std::vector<Tensor> kept;
+  std::vector<int> now(tensors.size(), -1);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].role == Role::kOutput) continue;
+    now[i] = static_cast<int>(kept.size());
+    kept.push_back(std::move(tensors[i]));
+  }
+  tensors = std::move(kept);
+  for (Buffer& buffer : graph_.buffers_) {
+    if (buffer.tensor >= 0) buffer.tensor = now[static_cast<std::size_t>(buffer.tensor)];
+  }
+  graph_.outputs_.clear();
+}
+
 int GraphBuilder::AddStage(std::string name, Shape shape, DType dtype, int node, std::vector<IndexVar> vars, Expr value,
                            int reshape_of) {
   const int stage = static_cast<int>(graph_.stages_.size());

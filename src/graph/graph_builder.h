@@ -19,6 +19,7 @@ class GraphBuilder {
   explicit GraphBuilder(Graph graph) : graph_(std::move(graph)) {}
   int AddInput(Tensor tensor);  // its buffer
   void AddOutput(Tensor tensor, std::vector<IndexVar> vars, Expr value);
+  void DropOutputs();  // what only they need is not live any more
   Graph Take() { return std::move(graph_); }
 
   int AddStage(std::string name, Shape shape, DType dtype, int node, std::vector<IndexVar> vars, Expr value,

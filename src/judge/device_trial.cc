@@ -288,7 +288,7 @@ Result<OutputCheck> DeviceTrial::Check(const DrawnInputs& drawn, std::size_t o, 
   inputs.push_back(got);
   inputs.push_back(expected.value.address());
   const auto distances = HONE_TRY(picks_[o]->Run(inputs));
-  const auto picked = HONE_TRY(kernels_->CompareOpen(tensor, got, expected, 0, &distances.back()));
+  const auto picked = HONE_TRY(kernels_->CompareOpen(tensor, got, expected, 0, &distances[0]));
   return picked.right() ? check : picked;
 }
 

@@ -209,7 +209,7 @@ Result<OutputCheck> HostTrial::Check(const DrawnInputs& drawn, std::size_t o, co
   inputs.push_back(got);
   inputs.push_back(expected.value.data());
   const auto distances = HONE_TRY(picks_[o]->Run(inputs, threads_));
-  const OutputCheck picked = CompareOpen(output(o), got, expected, 0, &distances.back());
+  const OutputCheck picked = CompareOpen(output(o), got, expected, 0, &distances[0]);
   return picked.right() ? check : picked;
 }
 

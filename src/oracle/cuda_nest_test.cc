@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "graph/testing/small_problem.h"
 #include "oracle/slabs.h"
@@ -104,6 +105,16 @@ TEST(CudaNestTest, WhatNobodyNeedsAnyMoreIsNotCountedWithWhatComesLater) {
   std::int64_t all = 0;
   for (const auto& memory : nests.memories) all += memory.elements * memory.tracked_bytes;
   EXPECT_LT(PlanSlabs(nests).peak_bytes, all);
+}
+
+TEST(CudaNestTest, WhatIsNeverMadeNeedsNothing) {
+  const auto nests = WriteCudaNests(SmallGraph("fp32", "x f32 4x300", "y i64 4x2",
+                                               R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["t"]},
+          {"op": "topk", "args": {"self": "%t", "k": 2}, "outputs": ["", "i"]},
+          {"op": "add", "args": {"self": "%i", "other": 1}, "outputs": ["y"]}])"));
+  std::set<int> done;
+  for (const auto& run : nests.runs) done.insert(run.done.begin(), run.done.end());
+  EXPECT_EQ(done.size(), nests.memories.size()) << "t too, which the values would be read from last";
 }
 
 TEST(CudaNestTest, ManyResultsAreAThreadEachAndFewABlockEach) {

@@ -54,6 +54,7 @@ NestText::NestText(const Graph& graph, Style style, Moves moves)
     ids_[names_.emplace_back(Identifier(graph.buffers()[i].name, static_cast<int>(i)))] = static_cast<int>(i);
   if (style == Style::kOracle) FuseChains(moves);
   exact_.assign(graph.buffers().size(), true);
+  const auto live = LiveStages(graph);
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     Stage& stage = stages_[s];
     if (!stage.value) continue;
@@ -61,6 +62,7 @@ NestText::NestText(const Graph& graph, Style style, Moves moves)
       stage.value = WithGuardedFactors(stage.value, [&](const Expr& e) { return IsExact(e); });
     if (stage.sequence >= 0 && SequenceEnd(graph, s) == s + 1) FindExactSteps(s);
     if (stage.sequence < 0) exact_[static_cast<std::size_t>(stage.buffer)] = IsExact(stage);
+    if (!live[s]) continue;
     Visit(stage.value, [&](const ExprNode& node) {
       if (node.kind == Expr::Kind::kLoad) last_use_[Root(node.buffer)] = static_cast<int>(s);
     });

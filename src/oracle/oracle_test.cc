@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <iterator>
@@ -13,6 +14,7 @@
 #include "graph/testing/small_problem.h"
 #include "hone/module.h"
 #include "oracle/compare.h"
+#include "oracle/cuda_nest.h"
 #include "oracle/loop_nest.h"
 #include "oracle/picks.h"
 #include "problem/generate.h"
@@ -305,6 +307,30 @@ TEST(OracleTest, APlaceIsAsGoodAsItsValue) {
       R"([{"op": "max_pool2d_with_indices", "args": {"self": "%x", "kernel_size": [2, 2]}, "outputs": ["v", "y"]}])");
   EXPECT_EQ(Distances(pool, 1, x, {4, 7}, {5, 7}).value, (std::vector<double>{-5, 0})) << "places in the plane";
   EXPECT_EQ(Distances(pool, 1, x, {5, 5}, {5, 7}).value, (std::vector<double>{0, HUGE_VAL})) << "another window's";
+}
+
+TEST(OracleTest, HowGoodPlacesAreTakesNothingThatOnlyTheOutputsNeed) {
+  Problem problem = testing::SmallProblem("fp32", "x f32 2x40", "v f32 2x4, y i64 2x4",
+                                          R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["t"]},
+          {"op": "topk", "args": {"self": "%t", "k": 4}, "outputs": ["v", "y"]}])");
+  std::rotate(problem.tensors.begin(), problem.tensors.begin() + 1, problem.tensors.end());  // inputs may come last
+  const auto graph = Graph::Create(problem);
+  ASSERT_TRUE(graph) << graph.error().message;
+  const auto with = WithPicks(*graph, 1);
+  ASSERT_TRUE(with.has_value());
+  for (const Buffer& buffer : with->buffers()) {
+    if (buffer.tensor < 0) continue;
+    EXPECT_EQ(with->problem().tensors.at(static_cast<std::size_t>(buffer.tensor)).name, buffer.name);
+  }
+  const auto outputs = with->problem().Outputs();
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0]->name, "hone_distance");
+  EXPECT_EQ(with->problem().Inputs().size(), 3u);
+  const auto runs = [](const Graph& of) { return WriteCudaNests(of, TorchProducts::kF32, 0).runs.size(); };
+  EXPECT_GT(runs(*graph), 5u) << "rows are sorted";
+  EXPECT_EQ(runs(*with), 2u) << "t, and what is at two places of it";
+  EXPECT_NE(SourcesOfOracle(*graph, 0).values.find("ranks0"), std::string::npos);
+  EXPECT_EQ(SourcesOfOracle(*with, 0).values.find("ranks0"), std::string::npos);
 }
 
 TEST(OracleTest, CancellationWidensTheBudgetAsItWidensTheError) {

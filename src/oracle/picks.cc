@@ -110,6 +110,7 @@ std::optional<Graph> WithPicks(const Graph& graph, std::size_t output) {
   const Buffer made = graph.buffers()[static_cast<std::size_t>(buffer)];
   if (!stage || stage->sequence >= 0 || ScalarTypeOf(made.dtype) != ScalarType::kInt) return std::nullopt;
   GraphBuilder builder(graph);
+  builder.DropOutputs();
   const int given = builder.AddInput({.name = "hone_given", .shape = made.shape, .dtype = made.dtype});
   const int expected = builder.AddInput({.name = "hone_expected", .shape = made.shape, .dtype = DType::kF64});
   const std::vector<Expr> own(stage->vars.begin(), stage->vars.end());

@@ -11,7 +11,7 @@ namespace hone {
 
 // Of an output of places, that a largest or smallest has (argmax, a maximum's window) or that come in an order (sort,
 // topk): the graph with two more inputs, the places that somebody gave, of the output's type, and those that are
-// expected, in f64; and with one more output, of its shape: how far the value at the given place is from that at the
+// expected, in f64; and with one output alone, of its shape: how far the value at the given place is from that at the
 // expected one, infinite where it is no place of that fold. Nothing for other outputs.
 std::optional<Graph> WithPicks(const Graph& graph, std::size_t output);
 
