@@ -36,6 +36,9 @@ constexpr int kMostDigitBits = 8, kEntryBytes = 8;
 constexpr std::int64_t kEntriesOfChunk = 4096, kMostChunks = 4096;
 // The entries of each place are sorted by themselves, in fewer steps, where they fill blocks by themselves.
 constexpr std::int64_t kEntriesOfSegment = 2 * kEntriesOfChunk;
+// From so many terms on, a list is a block's wherever the others are a thread's each: a thread that adds up more would
+// be waited for.
+constexpr std::int64_t kLongList = 1024;
 // Of generated_code/ranks.inc and sorted_ranks.cuh.
 constexpr int kInRowBytes = 16;
 constexpr std::int64_t kFirstRun = 32;
@@ -340,6 +343,7 @@ class CudaWriter : public KeyedText {
       OpenResults(vars, shares == Shares::kBlock);
       OpenStep();
       if (shares == Shares::kBlock) shared_fold_ = "threadIdx.x|blockDim.x";
+      if (shares == Shares::kThread && MayBeLong()) Line("if ({}) continue;", IsLongText());
     }
     {
       Scope scope(*this, stage.value);
@@ -355,6 +359,7 @@ class CudaWriter : public KeyedText {
     shared_fold_.clear();
     CloseLoops(1);
     Finish({stage.buffer}, results, threads, shares == Shares::kBlock);
+    if (shares == Shares::kThread && MayBeLong()) WriteLongLists(stage, vars);
     if (shares != Shares::kBlocks && !HasFolds()) nests_->runs.back().splits = SplitsOf(stage, vars, nullptr);
     scratch_.clear();
     for (const auto& [type, name, memory] : std::exchange(listed_, {})) nests_->runs.back().done.push_back(memory);
@@ -552,28 +557,71 @@ class CudaWriter : public KeyedText {
     left.push_back({"const std::uint32_t", fmt::format("ranks{}", number), left_ranks});
   }
 
-  // Declares the list that a fold is taken from and opens the loop over it, by all of a block's threads if
-  // shared_fold_ says so. What terms passed over are is in the fold before.
-  void OpenList(const ExprNode& e, const ListedFold& listed, const std::string& name, const std::string& shared) {
+  // Whether a result may have a list that is a block's, and of one, in sight of its indices, whether it has.
+  bool MayBeLong() const {
+    return std::any_of(lists().begin(), lists().end(), [](const KeyLists& one) { return one.Terms() >= kLongList; });
+  }
+  std::string IsLongText() const {
+    std::string text;
+    for (std::size_t l = 0; l < lists().size(); ++l)
+      text += fmt::format("{}{}.size >= {}", l == 0 ? "" : " || ", ListAt(l, ListText(lists()[l])), kLongList);
+    return text;
+  }
+  // By all of a block's threads, the results whose lists are long.
+  void WriteLongLists(const Stage& stage, const std::vector<IndexVar>& vars) {
+    Begin();
+    Line("const auto is_long = [&](std::int64_t at) {{");
+    ++depth_;
+    Indices(vars, "at");
+    Line("return {};", IsLongText());
+    --depth_;
+    Line("}};");
+    Line("ForLongLists({{wanted_begin, wanted_end}}, is_long, [&](std::int64_t at) {{");
+    ++depth_;
+    Indices(vars, "at");
+    shared_fold_ = "threadIdx.x|blockDim.x";
+    {
+      Scope scope(*this, stage.value);
+      const std::string before = std::exchange(guard_, "if (threadIdx.x == 0) ");
+      WriteGuarded(stage);
+      guard_ = before;
+    }
+    shared_fold_.clear();
+    --depth_;
+    Line("}});");
+    Finish({stage.buffer}, Extent(vars), kThreads);
+  }
+
+  // Of the place of the result's indices, by its number among those of that place.
+  std::string ListAt(std::size_t number, const std::string& list) const {
+    const KeyLists& from = lists()[number];
+    return fmt::format("ListOf(entries{0}, begins{0}, ({1}) * {2} + {3})", number, OtherText(from),
+                       ListSort(from).of_place, list);
+  }
+
+  // Declares the list that a fold is taken from. What terms passed over are is in the fold before.
+  void WriteList(const ExprNode& e, const ListedFold& listed, const std::string& name) {
     const KeyLists& from = lists()[listed.lists];
-    Line("const List {0}_list = ListOf(entries{1}, begins{1}, ({2}) * {3} + {4});", name, listed.lists, OtherText(from),
-         ListSort(from).of_place, ListText(from));
+    Line("const List {}_list = {};", name, ListAt(listed.lists, ListText(from)));
     if (listed.start) {
       const Expr start = listed.start;
       const std::string made = IsExtreme(e) ? fmt::format("Take({}, {})", Emit(start), IsLargest(e))
                                             : fmt::format("Offer({}, 0, {})", Emit(start), IsLargest(e));
       Line("if ({0}_list.size < {1}) {0}.{2};", name, from.Terms(), made);
     }
-    const bool sum = e.reduce == ReduceOp::kSum && e.type == ScalarType::kReal;
-    OpenEntries(name + "_list", shared, sum ? "kInOrder<R>" : "false");
+  }
+  // Opens the loop over it, by all of a block's threads if `shared` says so.
+  void OpenList(const ExprNode& e, const ListedFold& listed, const std::string& name, const std::string& shared) {
+    WriteList(e, listed, name);
+    OpenEntries(name + "_list", shared);
     Indices(e.over, "fold");
   }
-  void OpenEntries(const std::string& list, const std::string& shared, const char* in_order) {
+  void OpenEntries(const std::string& list, const std::string& shared) {
     const auto bar = shared.find('|');
     if (shared.empty())
       Line("const Share {0}_share = {{0, {0}.size, 1}};", list);
     else
-      Line("const Share {0}_share = ShareOf<{1}>({2}, {3}, {0}.size);", list, in_order, shared.substr(0, bar),
+      Line("const Share {0}_share = ShareOf<false>({1}, {2}, {0}.size);", list, shared.substr(0, bar),
            shared.substr(bar + 1));
     Line("for (std::int64_t n = {0}_share.begin; n < {0}_share.end; n += {0}_share.step) {{", list);
     ++depth_;
@@ -584,10 +632,9 @@ class CudaWriter : public KeyedText {
     const ListedFold* listed = Listed(e);
     if (listed == nullptr || lists()[listed->lists].exact) return;
     const KeyLists& from = lists()[listed->lists];
-    Line("const List {0}_unsure = ListOf(entries{1}, begins{1}, ({2}) * {3} + {4});", name, listed->lists,
-         OtherText(from), ListSort(from).of_place, from.ListsOfEach());
+    Line("const List {}_unsure = {};", name, ListAt(listed->lists, std::to_string(from.ListsOfEach())));
     WriteTerms(e, name, "fold", [&]() -> std::size_t {
-      OpenEntries(name + "_unsure", shared, "false");
+      OpenEntries(name + "_unsure", shared);
       Line("if (IsSettled({})) break;", name);
       WriteListOfTerm(from);
       Line("if (list == {}) continue;", ListText(from));
@@ -835,8 +882,8 @@ class CudaWriter : public KeyedText {
     const std::string worker = shared_fold_.substr(0, bar), workers = shared_fold_.substr(bar + 1);
     const bool sum = e.reduce == ReduceOp::kSum && e.type == ScalarType::kReal;
     const ListedFold* listed = Listed(e);
-    if (sum && listed == nullptr) {
-      WriteSharedSum(e, name, worker, workers);
+    if (sum) {
+      WriteSharedSum(e, name, listed, worker, workers);
     } else {
       WriteFold(e, name, "fold", [&]() -> std::size_t {
         if (listed != nullptr) {
@@ -857,19 +904,22 @@ class CudaWriter : public KeyedText {
   }
 
   // What a term adds, as a function, and a sum of all: an honest one takes its terms in order, whoever makes them.
-  void WriteSharedSum(const ExprNode& e, const std::string& name, const std::string& worker,
+  void WriteSharedSum(const ExprNode& e, const std::string& name, const ListedFold* listed, const std::string& worker,
                       const std::string& workers) {
     const std::string add = fmt::format("r{}", temporaries_++);
+    if (listed != nullptr) WriteList(e, *listed, name);
     Line("{} {};", AccumulatorType(e), name);
-    Line("const auto {} = [&](std::int64_t fold, auto& {}) {{", add, name);
+    Line("const auto {} = [&](std::int64_t {}, auto& {}) {{", add, listed != nullptr ? "n" : "fold", name);
     ++depth_;
     WriteTerms(e, name, "fold", [&]() -> std::size_t {
+      if (listed != nullptr) Line("const std::int64_t fold = {}_list.entries[n].term;", name);
       Indices(e.over, "fold");
       return 0;
     });
     --depth_;
     Line("}};");
-    Line("AddShared({}, {}, {}, {}, {});", name, worker, workers, Extent(e.over), add);
+    const std::string terms = listed != nullptr ? name + "_list.size" : std::to_string(Extent(e.over));
+    Line("AddShared({}, {}, {}, {}, {});", name, worker, workers, terms, add);
   }
 
   std::string EmitReduce(const ExprNode& e) override {

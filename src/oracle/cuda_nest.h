@@ -6,7 +6,8 @@
 //   few, of long sums    a block makes a result; or several blocks, whose parts a second kernel puts together
 //   scans                a thread goes along the steps of its own elements
 //   other sequences      kernels at every step
-//   folds by keys        kernels before them sort the terms by their keys (key_lists.h)
+//   folds by keys        kernels before them sort the terms by their keys (key_lists.h); a block takes a list that is
+//                        much longer than the others
 //   places in an order   kernels before them sort the rows (sorted_ranks.h)
 //
 // So sums are taken in another order than on the host, as any right implementation may; only honest ones are in order.

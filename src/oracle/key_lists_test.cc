@@ -224,6 +224,31 @@ TEST(KeyListsTest, BlocksOfADeviceSortKeysThatHangOnRounding) {
   ExpectTheHostsLists(graph, 700);
 }
 
+// Half of the terms are one row's: as many as a block takes of a list, where other results are a thread's.
+TEST(KeyListsTest, ABlockMakesALongListOfAnyFold) {
+  std::string nodes, outputs;
+  int count = 0;
+  for (const auto& [how, self] : {std::pair("sum", "a"), {"mean", "a"}, {"amax", "a"}, {"sum", "i"}, {"amin", "i"}}) {
+    const std::string comma = count == 0 ? "" : ", ", source = self[0] == 'a' ? "s" : "j";
+    nodes +=
+        fmt::format(R"({}{{"op": "scatter_reduce", "args": {{"self": "%{}", "dim": 0, "index": "%k", "reduce": "{}",
+        "include_self": false, "src": "%{}"}}, "outputs": ["y{}"]}})",
+                    comma, self, how, source, count);
+    outputs += fmt::format("{}y{} {} 700x2", comma, count, self[0] == 'a' ? "f32" : "i64");
+    ++count;
+  }
+  const Graph graph = SmallGraph("fp32", "a f32 700x2, i i64 700x2, k i64 2500x2, s f32 2500x2, j i64 2500x2", outputs,
+                                 "[" + nodes + "]");
+  const CudaNests nests = WriteCudaNests(graph, TorchProducts::kF32, kAnyLooks);
+  EXPECT_NE(nests.Source(0, nests.kernels.size()).find("ForLongLists({wanted_begin"), std::string::npos);
+  const HostNests host(SourcesOfOracle(graph, kAnyLooks));
+  const EmulatedNests device(nests, kAnyBytes, testing::kThreadsTakeTurns);
+  const auto data = Drawn(graph.problem(), [](std::int64_t i) { return i % 5 < 3 ? 699 : i * 37 % 800; });
+  std::vector<const void*> inputs;
+  for (const auto& bytes : data) inputs.push_back(bytes.data());
+  ExpectSame(graph, host.Run(graph, inputs), device.Run(graph, inputs));
+}
+
 // --- Which folds ---
 
 TEST(KeyListsTest, EveryWayOfScatteringHasLists) {
@@ -339,10 +364,13 @@ TEST(KeyListsTest, BlocksMakeTheResultsOfLongLists) {
 
 TEST(KeyListsTest, TheListsOfADeviceCompile) {
   if (const auto version = cuda::NvrtcVersion(); !version) GTEST_SKIP() << version.error().message;
-  for (const char* arch : {"sm_80", "sm_90a"}) {
-    const auto compiled =
-        CompileNests(WriteCudaNests(Scatters("fp32", "f32"), TorchProducts::kF32, kAnyLooks), "scatters", arch);
-    EXPECT_TRUE(compiled) << arch << ": " << compiled.error().message;
+  const Graph with_long_lists =
+      SmallGraph("fp32", "x f32 5000x20, k i64 9000, s f32 9000x20", "y f32 5000x20", kIndexAdd);
+  for (const Graph& graph : {Scatters("fp32", "f32"), with_long_lists}) {
+    for (const char* arch : {"sm_80", "sm_90a"}) {
+      const auto compiled = CompileNests(WriteCudaNests(graph, TorchProducts::kF32, kAnyLooks), "scatters", arch);
+      EXPECT_TRUE(compiled) << arch << ": " << compiled.error().message;
+    }
   }
 }
 

@@ -26,12 +26,6 @@ inline Span TermsBetween(std::int64_t begin, std::int64_t end, std::int64_t term
   return {std::max<std::int64_t>(begin, 0), std::min(end, terms)};
 }
 
-// An honest sum is taken in order (numbers.h).
-template <class R>
-constexpr bool kInOrder = false;
-template <class T>
-constexpr bool kInOrder<Honest<T>> = true;
-
 // The terms that one of several workers takes: every so-manyth, or, in order, as many as a block of such a sum has.
 struct Share {
   std::int64_t begin, end, step;

@@ -249,3 +249,20 @@ struct List {
 inline List ListOf(const Listed* entries, const std::uint32_t* begins, std::int64_t list) {
   return {entries + begins[list], std::int64_t{begins[list + 1]} - begins[list]};
 }
+
+// Calls make(at) for each of `results` whose list is long, with all of a block's threads.
+template <class IsLong, class Make>
+inline void ForLongLists(Span results, const IsLong& is_long, const Make& make) {
+  __shared__ bool marks[kMostThreads];
+  for (std::int64_t first = results.begin + std::int64_t{blockIdx.x} * blockDim.x; first < results.end;
+       first += std::int64_t{gridDim.x} * blockDim.x) {
+    const std::int64_t own = first + threadIdx.x;
+    const bool mark = own < results.end && is_long(own);
+    marks[threadIdx.x] = mark;
+    if (!__syncthreads_or(mark)) continue;
+    for (unsigned i = 0; i < blockDim.x; ++i) {
+      if (marks[i]) make(first + i);
+    }
+    __syncthreads();
+  }
+}

@@ -61,6 +61,16 @@ void Meeting::Wait() {
   if (_setjmp(running->at) == 0) _longjmp(others, 1);
 }
 static void __syncthreads() { all->Wait(); }
+static int __syncthreads_or(int x) {
+  static bool any = false;
+  any = any || x != 0;
+  all->Wait();
+  const bool found = any;
+  all->Wait();
+  any = false;
+  all->Wait();
+  return found;
+}
 static void __syncwarp() { (*warps)[threadIdx.x / 32].sync.Wait(); }
 template <class Made>
 static auto OfWarp(unsigned mine, const Made& made) {
