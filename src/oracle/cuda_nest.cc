@@ -57,14 +57,16 @@ struct ListSort {
     lists = made.Others() / segments * made.AllListsOfEach();
     of_place = made.AllListsOfEach() + (apart ? 1 : 0);
     chunks = std::clamp<std::int64_t>(entries / kEntriesOfChunk, 1, std::max<std::int64_t>(kMostChunks / segments, 1));
-    const int all_bits = std::bit_width(static_cast<std::uint64_t>(lists));
+    const int all_bits = std::max<int>(std::bit_width(static_cast<std::uint64_t>(lists - 1)), 1);
     steps = (all_bits + kMostDigitBits - 1) / kMostDigitBits;
     bits = (all_bits + steps - 1) / steps;
   }
-  // Of all chunks, and of each segment's.
-  std::int64_t Counts() const { return segments * (chunks + 1) << bits; }
+  // Of each digit in each chunk and each segment, and of what is in a segment's lists.
+  std::int64_t Counts() const { return (segments * (chunks + 1) << bits) + segments; }
   std::int64_t Begins() const { return segments * (lists + 1); }
-  std::string Text() const { return fmt::format("KeySort{{{}, {}, {}, {}}}", segments, entries, chunks, bits); }
+  std::string Text() const {
+    return fmt::format("KeySort{{{}, {}, {}, {}, {}}}", segments, entries, lists, chunks, bits);
+  }
 };
 
 // Whether PyTorch multiplies reals of 8 bits as they are, on a device by tensor cores whose sums keep few bits.
@@ -478,14 +480,17 @@ class CudaWriter : public KeyedText {
       step(sort.segments * sort.chunks, kThreads,
            fmt::format("SortByDigit({}, {}, step, counts, {});", from, sort.Text(), to));
       const int sorted = sort.steps % 2 == 0 ? given : other;
-      nests_->runs.back().done = {counts, sort.steps % 2 == 0 ? other : given};
+      nests_->runs.back().done = {sort.steps % 2 == 0 ? other : given};
 
       nests_->runs.emplace_back();
-      listed_ = {{"const Listed", "entries", sorted}, {"std::uint32_t", "begins", begins}};
+      listed_ = {{"const Listed", "entries", sorted},
+                 {"const std::uint32_t", "counts", counts},
+                 {"std::uint32_t", "begins", begins}};
       OpenResults({});
-      Line("begins[at] = BeginOf(entries, {}, {}, at);", sort.entries, sort.lists);
+      Line("begins[at] = BeginOf(entries, {}, counts, at);", sort.Text());
       CloseLoops(1);
       Finish({}, sort.Begins(), kThreads);
+      nests_->runs.back().done = {counts};
       left.push_back({"const Listed", fmt::format("entries{}", l), sorted});
       left.push_back({"const std::uint32_t", fmt::format("begins{}", l), begins});
     }

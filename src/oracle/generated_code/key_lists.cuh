@@ -29,52 +29,54 @@ struct Listed {
   std::uint32_t list, term;
 };
 
-// `segments` of so many entries, each of which is sorted by itself, by so many bits a step. A block takes one of the
-// `chunks` of a segment.
+// `segments` of so many entries, each of which is sorted by itself, by so many bits a step. Those that are in none of
+// the segment's `lists` are left out by the first step, and the others are the first of the segment then. A block takes
+// one of the `chunks` of a segment.
 struct KeySort {
-  std::int64_t segments, entries, chunks, bits;
+  std::int64_t segments, entries, lists, chunks, bits;
 
   std::int64_t Digits() const { return std::int64_t{1} << bits; }
   unsigned DigitOf(const Listed& entry, std::int64_t step) const {
     return entry.list >> (step * bits) & ((1u << bits) - 1);
   }
+  bool IsListed(const Listed& entry) const { return entry.list < lists; }
   // Of all segments' chunks, one behind the other.
-  Span EntriesOf(std::int64_t chunk) const {
-    const std::int64_t each = (entries + chunks - 1) / chunks, first = chunk / chunks * entries;
+  Span EntriesOf(std::int64_t chunk, std::int64_t step, const std::uint32_t* counts) const {
+    const std::int64_t segment = chunk / chunks, first = segment * entries;
+    const std::int64_t all = step == 0 ? entries : counts[LeftAt(segment)], each = (all + chunks - 1) / chunks;
     const std::int64_t begin = chunk % chunks * each;
-    return {first + std::min(entries, begin), first + std::min(entries, begin + each)};
+    return {first + std::min(all, begin), first + std::min(all, begin + each)};
   }
   // Where a chunk's count of a digit lies: those of all chunks of a segment side by side. Behind all of these are the
-  // sums of each digit in each segment.
+  // sums of each digit in each segment, and behind these how many entries of each segment are in its lists.
   std::int64_t CountAt(std::int64_t chunk, std::int64_t digit) const {
     return (chunk / chunks * Digits() + digit) * chunks + chunk % chunks;
   }
   std::int64_t SumAt(std::int64_t segment, std::int64_t digit) const {
     return segments * Digits() * chunks + segment * Digits() + digit;
   }
+  std::int64_t LeftAt(std::int64_t segment) const { return SumAt(segments, 0) + segment; }
 };
 
-// A thread's entries of the tile that begins at `begin`. Those of a warp lie side by side, and it reads kWarpLanes of
-// them at a time: in their order by k, then by lane.
+// A thread's entries of the tile that begins at `begin`; where there are no more, entries that are in no list. Those of
+// a warp lie side by side, and it reads kWarpLanes of them at a time: in their order by k, then by lane.
 struct OwnEntries {
   Listed of[kOfThread];
-  unsigned left;  // of its entries and those behind them, that are there
 
   OwnEntries(const Listed* entries, std::int64_t begin, std::int64_t end) {
     const unsigned first = threadIdx.x / kWarpLanes * (kWarpLanes * kOfThread) + threadIdx.x % kWarpLanes;
     const auto count = static_cast<unsigned>(std::min<std::int64_t>(end - begin, kOfTile));
-    left = count - std::min(first, count);
     const Listed* const own = entries + begin + first;
 #pragma unroll
-    for (unsigned k = 0; k < kOfThread; ++k) of[k] = IsThere(k) ? own[k * kWarpLanes] : Listed{0, 0};
+    for (unsigned k = 0; k < kOfThread; ++k)
+      of[k] = first + k * kWarpLanes < count ? own[k * kWarpLanes] : Listed{~0u, 0};
   }
-  bool IsThere(unsigned k) const { return k * kWarpLanes < left; }
 };
 
 // How many entries of the same digit came before this thread's in the counts of its warp, `row`, which have counted it
 // then. All of a warp call it, for entries in their order.
-inline unsigned CountInRow(std::uint32_t* row, unsigned digit, bool is_there) {
-  unsigned same = LanesWhere(is_there);
+inline unsigned CountInRow(std::uint32_t* row, unsigned digit, bool is_listed) {
+  unsigned same = LanesWhere(is_listed);
 #pragma unroll
   for (unsigned bit = 0; bit < kDigitBits; ++bit) {
     const bool is_set = (digit >> bit & 1) != 0;
@@ -84,7 +86,7 @@ inline unsigned CountInRow(std::uint32_t* row, unsigned digit, bool is_there) {
   const unsigned beside = CountLanes(same & ((1u << threadIdx.x % kWarpLanes) - 1));
   const std::uint32_t before = row[digit];
   MeetWarp();
-  if (is_there && beside == 0) row[digit] = before + CountLanes(same);
+  if (is_listed && beside == 0) row[digit] = before + CountLanes(same);
   MeetWarp();
   return before + beside;
 }
@@ -122,17 +124,20 @@ inline void ForOwnDigits(const Call& call) {
 #pragma unroll 1
   for (unsigned i = 0; i < kOwnDigits; ++i) call(threadIdx.x * kOwnDigits + i);
 }
-// Each of kDigits becomes the sum of those before it. All of a block call it, and see all of it afterwards.
-inline void SumOverDigits(std::uint32_t* of) {
+// Each of kDigits becomes the sum of those before it; gives that of all. All of a block call it, and see all of it
+// afterwards.
+inline std::uint32_t SumOverDigits(std::uint32_t* of) {
   std::uint32_t own = 0;
   ForOwnDigits([&](unsigned digit) { own += of[digit]; });
-  std::uint32_t before = SumOverThreads(own).before;
+  const ThreadSums sums = SumOverThreads(own);
+  std::uint32_t before = sums.before;
   ForOwnDigits([&](unsigned digit) {
     const std::uint32_t one = of[digit];
     of[digit] = before;
     before += one;
   });
   __syncthreads();
+  return sums.all;
 }
 
 // A block a chunk.
@@ -140,12 +145,12 @@ inline void CountDigits(const Listed* entries, const KeySort& sort, std::int64_t
   __shared__ std::uint32_t rows[kWarps * kDigits];
   std::uint32_t* const row = rows + threadIdx.x / kWarpLanes * kDigits;
   for (std::int64_t chunk = blockIdx.x; chunk < sort.segments * sort.chunks; chunk += gridDim.x) {
-    const Span span = sort.EntriesOf(chunk);
+    const Span span = sort.EntriesOf(chunk, step, counts);
     ClearRow(row);
     for (std::int64_t begin = span.begin; begin < span.end; begin += kOfTile) {
       const OwnEntries own(entries, begin, span.end);
 #pragma unroll
-      for (unsigned k = 0; k < kOfThread; ++k) CountInRow(row, sort.DigitOf(own.of[k], step), own.IsThere(k));
+      for (unsigned k = 0; k < kOfThread; ++k) CountInRow(row, sort.DigitOf(own.of[k], step), sort.IsListed(own.of[k]));
     }
     __syncthreads();
     for (unsigned digit = threadIdx.x; digit < sort.Digits(); digit += kSorters) {
@@ -173,7 +178,7 @@ inline void SumCounts(const KeySort& sort, std::uint32_t* counts) {
 }
 
 // A block a chunk, by the sums of the counts.
-inline void SortByDigit(const Listed* entries, const KeySort& sort, std::int64_t step, const std::uint32_t* counts,
+inline void SortByDigit(const Listed* entries, const KeySort& sort, std::int64_t step, std::uint32_t* counts,
                         Listed* sorted) {
   __shared__ Listed tile[kOfTile];
   __shared__ std::uint32_t rows[kWarps * kDigits];
@@ -182,10 +187,11 @@ inline void SortByDigit(const Listed* entries, const KeySort& sort, std::int64_t
   std::uint32_t* const row = rows + threadIdx.x / kWarpLanes * kDigits;
   for (std::int64_t chunk = blockIdx.x; chunk < sort.segments * sort.chunks; chunk += gridDim.x) {
     const std::int64_t segment = chunk / sort.chunks;
-    const Span span = sort.EntriesOf(chunk);
+    const Span span = sort.EntriesOf(chunk, step, counts);
     ForOwnDigits(
         [&](unsigned digit) { places[digit] = digit < sort.Digits() ? counts[sort.SumAt(segment, digit)] : 0; });
-    SumOverDigits(places);
+    const std::uint32_t left = SumOverDigits(places);
+    if (step == 0 && chunk % sort.chunks == 0 && threadIdx.x == 0) counts[sort.LeftAt(segment)] = left;
     ForOwnDigits([&](unsigned digit) {
       if (digit < sort.Digits())
         places[digit] += static_cast<std::uint32_t>(segment * sort.entries) + counts[sort.CountAt(chunk, digit)];
@@ -196,7 +202,7 @@ inline void SortByDigit(const Listed* entries, const KeySort& sort, std::int64_t
       std::uint32_t ranks[kOfThread];
 #pragma unroll
       for (unsigned k = 0; k < kOfThread; ++k)
-        ranks[k] = CountInRow(row, sort.DigitOf(own.of[k], step), own.IsThere(k));
+        ranks[k] = CountInRow(row, sort.DigitOf(own.of[k], step), sort.IsListed(own.of[k]));
       __syncthreads();
       ForOwnDigits([&](unsigned digit) {
         std::uint32_t before = 0;
@@ -208,14 +214,13 @@ inline void SortByDigit(const Listed* entries, const KeySort& sort, std::int64_t
         }
         begins[digit] = sizes[digit] = before;
       });
-      SumOverDigits(begins);
+      const std::uint32_t count = SumOverDigits(begins);
 #pragma unroll
       for (unsigned k = 0; k < kOfThread; ++k) {
         const unsigned digit = sort.DigitOf(own.of[k], step);
-        if (own.IsThere(k)) tile[begins[digit] + row[digit] + ranks[k]] = own.of[k];
+        if (sort.IsListed(own.of[k])) tile[begins[digit] + row[digit] + ranks[k]] = own.of[k];
       }
       __syncthreads();
-      const auto count = static_cast<unsigned>(std::min<std::int64_t>(span.end - begin, kOfTile));
       for (unsigned i = threadIdx.x; i < count; i += kSorters) {
         const Listed entry = tile[i];
         const unsigned digit = sort.DigitOf(entry, step);
@@ -228,10 +233,10 @@ inline void SortByDigit(const Listed* entries, const KeySort& sort, std::int64_t
   }
 }
 
-// Where the at-th list begins in sorted entries: each segment has `lists`, and behind them those that are in none.
-inline std::uint32_t BeginOf(const Listed* entries, std::int64_t of_segment, std::int64_t lists, std::int64_t at) {
-  const std::int64_t segment = at / (lists + 1), list = at % (lists + 1);
-  std::int64_t begin = segment * of_segment, end = begin + of_segment;
+// Where the at-th list begins in sorted entries: a segment has `lists` and, behind them, where the last one ends.
+inline std::uint32_t BeginOf(const Listed* entries, const KeySort& sort, const std::uint32_t* counts, std::int64_t at) {
+  const std::int64_t segment = at / (sort.lists + 1), list = at % (sort.lists + 1);
+  std::int64_t begin = segment * sort.entries, end = begin + counts[sort.LeftAt(segment)];
   while (begin < end) {
     const std::int64_t middle = (begin + end) / 2;
     if (entries[middle].list < list)
