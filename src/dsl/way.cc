@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dsl/knobs.h"
 #include "dsl/shape/matmul_shape.h"
 #include "dsl/shape/updated_rows.h"
 
@@ -79,6 +80,10 @@ std::vector<const Way*> WaysOf(const Family& family, DeviceKind device) {
 std::optional<double> CostOf(const Way& way, const Kernel& kernel) {
   if (WhyNot(way, kernel)) return std::nullopt;
   return way.cost ? way.cost(kernel) : 1;
+}
+
+double LooksOf(const Kernel& kernel) {
+  return kernel.way != nullptr && kernel.way->looks != nullptr ? kernel.way->looks(kernel) : SpaceCount(kernel);
 }
 
 double SlowerBy(const Setting& choice, const Kernel& kernel) {

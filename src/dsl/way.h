@@ -36,6 +36,8 @@ struct Way {
   bool reads_channels_last = false;
   // Likewise: whether it reads them however they lie, writes the result as `layout` says, and ends elements itself.
   bool reads_as_it_lies = false;
+  // How many of its elements look at all terms of their folds, for predictions. Null: all.
+  double (*looks)(const Kernel& kernel) = nullptr;
   // Bytes that it moves beside each operand and result once, for predictions. Null: none.
   double (*bytes_beside)(const KernelProgram& program, const Kernel& kernel) = nullptr;
   // The inputs that it copies into an order of its own before, each by a launch, if they are no parameters. Null: none.
@@ -59,6 +61,8 @@ std::span<const Way* const> AllCudaWays();
 std::vector<const Way*> WaysOf(const Family& family, DeviceKind device);
 // As Way::cost has it; nothing: it cannot make the kernel, or is made only where a text asks for it.
 std::optional<double> CostOf(const Way& way, const Kernel& kernel);
+// As Way::looks has it, of the kernel's way.
+double LooksOf(const Kernel& kernel);
 // How many times as long as the kernel's own way the one takes that the choice names, by what both say: 1 where one of
 // them does not say.
 double SlowerBy(const Setting& choice, const Kernel& kernel);

@@ -5,6 +5,7 @@
 #include "dsl/element.h"
 #include "dsl/family.h"
 #include "dsl/knobs.h"
+#include "dsl/way.h"
 
 namespace hone::dsl::family_nest {
 namespace {
@@ -35,7 +36,7 @@ std::optional<std::string> Shape(Kernel& kernel, const std::vector<hone::Shape>&
   return std::nullopt;
 }
 
-double Flops(const Kernel& kernel) { return SpaceCount(kernel) * FoldedOperations(kernel.epilogue); }
+double Flops(const Kernel& kernel) { return LooksOf(kernel) * FoldedOperations(kernel.epilogue); }
 
 }  // namespace
 

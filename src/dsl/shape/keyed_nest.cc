@@ -52,6 +52,15 @@ Expr BaseOf(const KeyedNest& nest) {
   return {};
 }
 
+double LooksByKeys(const Kernel& kernel) {
+  const auto nest = KeyedNestOf(kernel);
+  double looks = 1;
+  for (const auto& index : nest->element.indices) {
+    if (index.id != nest->fold.index.id) looks *= static_cast<double>(index.extent);
+  }
+  return looks;
+}
+
 bool AddsPay(const Kernel& kernel) {
   constexpr double kLooks = 1 << 22;      // about what is done in the time that a second kernel takes to begin
   constexpr std::int64_t kInTurn = 1024;  // and so many of an element's own, however few elements there are

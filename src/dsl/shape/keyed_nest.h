@@ -25,6 +25,9 @@ std::optional<std::string> WhyNotAdded(const Kernel& kernel);
 // What a sum is added to, of a nest of which they can: "base + it".
 Expr BaseOf(const KeyedNest& nest);
 
+// How many elements look at all terms where each term goes to where its key says (Way::looks): of the indices but the
+// one that the key is.
+double LooksByKeys(const Kernel& kernel);
 // Whether single terms are added, in two kernels, sooner than elements have looked at them all.
 bool AddsPay(const Kernel& kernel);
 // Whether lists are less work than all elements' looks at all terms.

@@ -82,9 +82,7 @@ double LookedUpBytes(const dsl::KernelProgram& program, const dsl::Kernel& kerne
     }
     for (const Expr& operand : e->operands) walk(operand, times, folded);
   };
-  double points = 1;
-  for (const IndexVar& index : kernel.space) points *= static_cast<double>(index.extent);
-  walk(kernel.epilogue, points, false);
+  walk(kernel.epilogue, dsl::LooksOf(kernel), false);
   return bytes;
 }
 

@@ -59,6 +59,7 @@ HONE_ROW(Way){
         "order",
     .why_not = WhyNot,
     .cost = Cost,
+    .looks = LooksByKeys,
     .knobs = kKnobs,
     .emit_cpu =
         [](const KernelProgram& program, const Kernel& kernel, Writer& writer) {

@@ -122,6 +122,7 @@ HONE_ROW(Way){
         "those of whole numbers, whose largest and smallest may be wanted, too",
     .why_not = WhyNotAdded,
     .cost = Cost,
+    .looks = LooksByKeys,
     .knobs = kKnobs,
     .emit_cuda = Emit,
 };

@@ -198,6 +198,7 @@ HONE_ROW(Way){
     .doc = "for terms that go where a key says (scatters): each element folds the list of its own",
     .why_not = WhyNot,
     .cost = [](const Kernel& kernel) { return ListsPay(kernel) ? std::optional<double>(1) : std::nullopt; },
+    .looks = LooksByKeys,
     .knobs = kKnobs,
     .emit_cuda = [](const KernelProgram&, const Kernel& kernel,
                     DeviceWriter& out) { ListsWriter(kernel, out).Write(); },
