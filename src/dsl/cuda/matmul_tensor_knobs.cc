@@ -124,6 +124,18 @@ std::int64_t MostColumns(const Kernel& kernel, std::int64_t rows) {
 }
 }  // namespace
 
+namespace {
+constexpr std::int64_t kHalfBox = kEndBoxColumns / 2;
+// Why a tile has whole boxes of columns alone, or nothing.
+std::optional<std::string> WhyNoHalfBox(const Kernel& kernel) {
+  if (!IsPlain(kernel) || EndsOfParts(kernel) || FoldsColumns(kernel) || Together(kernel) || RotationOf(kernel) > 0)
+    return fmt::format("the columns are a multiple of {} but of one plain product", kEndBoxColumns);
+  if (!LieAlongK(kernel, PrecisionOf(kernel)))
+    return fmt::format("the columns are a multiple of {} where operands lie across K", kEndBoxColumns);
+  return std::nullopt;
+}
+}  // namespace
+
 std::vector<Setting> TensorTileValues(const Kernel& kernel) {
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
   std::vector<std::array<std::int64_t, 2>> sizes;
@@ -135,6 +147,8 @@ std::vector<Setting> TensorTileValues(const Kernel& kernel) {
   } else {
     sizes = {{128, 128}, {64, 128}, {128, 64}, {64, 64}};
   }
+  // What is left of a tile of 96 or 160 columns behind whole boxes leaves in lines.
+  if (!WhyNoHalfBox(kernel)) sizes.insert(sizes.end(), {{128, 160}, {128, 96}});
   std::erase_if(sizes,
                 [&](const auto& size) { return size[1] * ProductsAtATime(kernel) > MostColumns(kernel, size[0]); });
   if (HalvesOf(kernel) != "before") sizes = {{kSplitRows, kSplitRows}};
@@ -182,8 +196,10 @@ std::optional<std::string> CheckTensorTile(const Kernel& kernel, const Setting& 
   if (!tuple || tuple->size() != 2) return "it is rows x columns; try 128x128";
   const std::int64_t rows = (*tuple)[0], columns = (*tuple)[1];
   if (rows != 64 && rows != 128) return "the rows are 64 a warpgroup, of one or two; try 128x128";
-  if (columns != 64 && columns != 128 && columns != 192 && columns != 256)
-    return "the columns are 64, 128, 192 or 256; try 128x128";
+  if (columns < 64 || columns > 256 || columns % kHalfBox != 0) return "the columns are 64 to 256, by 32; try 128x128";
+  if (columns % kEndBoxColumns != 0) {
+    if (auto why = WhyNoHalfBox(kernel)) return *why + "; try 128x128";
+  }
   if (columns * ProductsAtATime(kernel) > 256)
     return fmt::format("{} products of {} columns are more than the registers hold, 256; try 128x{}",
                        ProductsOf(kernel), columns, ProductsOf(kernel) == 2 ? 128 : 64);
@@ -334,9 +350,16 @@ std::optional<std::string> CheckTensorSplit(const Kernel& kernel, const Setting&
   return Together(kernel) ? CheckRange(value, 1, 1) : CheckSplitK(kernel, value);
 }
 
+namespace {
+bool EndsInHalfBox(const Kernel& kernel) {
+  const std::vector<std::int64_t> tile = TupleSetting(kernel, "tile");
+  return tile.size() == 2 && tile[1] % kEndBoxColumns != 0;
+}
+}  // namespace
+
 std::vector<Setting> TensorEndValues(const Kernel& kernel) {
   if (IsScaled(kernel)) return {};
-  if (SplitsK(kernel) || CheckTiles(kernel)) return {Word("lines")};
+  if (SplitsK(kernel) || CheckTiles(kernel) || EndsInHalfBox(kernel)) return {Word("lines")};
   // Slower by 3 % where blocks have scales and a thread one sum (docs/measured/cuda_8bit.md), else faster by 1 to 7 %
   // (cuda_16bit.md there).
   if (HasBlocks(kernel) && !(kernel.settings.contains("sums") && IntSetting(kernel, "sums") == 2))
@@ -348,6 +371,7 @@ std::optional<std::string> CheckTensorEnd(const Kernel& kernel, const Setting& v
   if (auto why = CheckWord(value, {"lines", "tiles"})) return why;
   if (std::get<std::string>(value.value) == "lines") return std::nullopt;
   if (SplitsK(kernel)) return "parts of K are added up in f32; try lines";
+  if (EndsInHalfBox(kernel)) return fmt::format("the copy engine has boxes of {} columns; try lines", kEndBoxColumns);
   if (auto why = CheckTiles(kernel)) return why;
   TensorSettings settings = TensorSettingsOf(kernel);
   settings.stages = static_cast<int>(IntSetting(kernel, "stages"));

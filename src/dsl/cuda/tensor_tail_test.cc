@@ -61,6 +61,16 @@ TEST_F(TailTest, WhatFillsTheDeviceIsTriedFirst) {
   EXPECT_EQ(Chosen("tail", Product(1, 64, 4096, 14336, "precision: bf16")), "whole");
 }
 
+TEST_F(TailTest, TilesAreAsWideAsLeavesFewMultiprocessorsIdle) {
+  EXPECT_EQ(Chosen("tile", Product(1, 1576, 3072, 768, "precision: bf16")), "128x160");
+  EXPECT_EQ(Chosen("tile", Product(1, 1576, 768, 3072, "precision: bf16")), "128x96");
+  EXPECT_EQ(Chosen("end", Product(1, 1576, 768, 3072, "precision: bf16")), "lines");
+  EXPECT_EQ(Chosen("tile", Product(1, 512, 512, 512, "precision: bf16, tile: 128x96, end: tiles")),
+            "'end' tiles: the copy engine has boxes of 64 columns; try lines");
+  EXPECT_EQ(Chosen("tile", Product(1, 512, 512, 512, "precision: bf16, tile: 128x72")),
+            "'tile' 128x72: the columns are 64 to 256, by 32; try 128x128");
+}
+
 TEST_F(TailTest, WhatCannotBeIsRefusedInALine) {
   EXPECT_EQ(Chosen("tail", Product(1, 512, 512, 4096, "precision: bf16, tile: 128x128, turns: yes, tail: parts")),
             "'tail' parts: a tile's halves in turns are of all K; try whole");
@@ -82,6 +92,8 @@ constexpr Case kCases[] = {
     {1, 264, 200, 648, "tile: 128x192, cluster: 2"},
     {2, 136, 72, 328, "tile: 64x128"},
     {1, 1280, 896, 128, "tile: 128x64"},  // 132 whole ones beside the parts of eight
+    {1, 200, 520, 448, "tile: 128x96"},   // whole boxes of columns, and half of one
+    {2, 136, 320, 200, "tile: 128x160"},
 };
 
 TEST_F(TailTest, BuildsWithoutSpills) {
