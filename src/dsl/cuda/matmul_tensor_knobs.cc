@@ -138,17 +138,20 @@ std::optional<std::string> WhyNoHalfBox(const Kernel& kernel) {
 
 std::vector<Setting> TensorTileValues(const Kernel& kernel) {
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
+  // Up to 64 rows reading B is all that counts, and nothing of what was measured of others.
+  const bool measured = IsPlain(kernel) && !EndsOfParts(kernel) && !FoldsColumns(kernel) && shape.m.extent > kFewRows;
   std::vector<std::array<std::int64_t, 2>> sizes;
   if (Promotes(kernel) && !IsScaled(kernel)) {
     sizes = {{128, 192}, {128, 128}, {64, 128}, {128, 64}};
   } else if (IsPlain(kernel)) {
     sizes = {{128, 256}, {128, 192}, {128, 128}, {64, 256}, {64, 128}, {128, 64}};
     if (EndsOfParts(kernel) || FoldsColumns(kernel)) sizes.erase(sizes.begin() + 1);
+    if (measured) sizes.insert(sizes.end(), {{64, 192}, {64, 64}});
+    // What is left of a tile of 96 or 160 columns behind whole boxes leaves in lines.
+    if (measured && !WhyNoHalfBox(kernel)) sizes.insert(sizes.end(), {{128, 160}, {128, 96}, {64, 160}, {64, 96}});
   } else {
     sizes = {{128, 128}, {64, 128}, {128, 64}, {64, 64}};
   }
-  // What is left of a tile of 96 or 160 columns behind whole boxes leaves in lines.
-  if (!WhyNoHalfBox(kernel)) sizes.insert(sizes.end(), {{128, 160}, {128, 96}});
   std::erase_if(sizes,
                 [&](const auto& size) { return size[1] * ProductsAtATime(kernel) > MostColumns(kernel, size[0]); });
   if (HalvesOf(kernel) != "before") sizes = {{kSplitRows, kSplitRows}};
@@ -170,8 +173,6 @@ std::vector<Setting> TensorTileValues(const Kernel& kernel) {
   // Of 4096 x 7168 x 2048 with scales of blocks 128x128 takes 124 us, whose threads have two sums, and 128x192 136;
   // with scales of rows both take as long but for what they read (docs/measured/cuda_8bit.md).
   constexpr double kOneSum = 1.03;
-  // Up to 64 rows reading B is all that counts, and nothing of what was measured of others.
-  const bool measured = IsPlain(kernel) && !EndsOfParts(kernel) && !FoldsColumns(kernel) && shape.m.extent > kFewRows;
   const auto cost = [&](const std::array<std::int64_t, 2>& size) {
     const std::int64_t processors = kernel.device->multiprocessors;
     const std::int64_t split = SplitOf(kernel, shape, size[0], size[1]);
@@ -196,7 +197,8 @@ std::optional<std::string> CheckTensorTile(const Kernel& kernel, const Setting& 
   if (!tuple || tuple->size() != 2) return "it is rows x columns; try 128x128";
   const std::int64_t rows = (*tuple)[0], columns = (*tuple)[1];
   if (rows != 64 && rows != 128) return "the rows are 64 a warpgroup, of one or two; try 128x128";
-  if (columns < 64 || columns > 256 || columns % kHalfBox != 0) return "the columns are 64 to 256, by 32; try 128x128";
+  if (columns < 64 || columns > 256 || columns % kHalfBox != 0 || columns == 224)
+    return "the columns are 64, 96, 128, 160, 192 or 256; try 128x128";
   if (columns % kEndBoxColumns != 0) {
     if (auto why = WhyNoHalfBox(kernel)) return *why + "; try 128x128";
   }

@@ -16,17 +16,20 @@ constexpr std::int64_t kSmallTile = 64 * 128;  // two of which are on a multipro
 constexpr double kCyclesAMicrosecond = 1750;   // at the clock that products leave
 constexpr double kStartUs = 1.5;               // of the kernel that adds up parts of K
 constexpr double kMovedAMicrosecond = 3.5e6;   // bytes of them
-constexpr double kWaits = 7000;                // cycles, of who adds up what others have left
+constexpr double kWaits = 7800;                // cycles, of who adds up what others have left
 
-// A step of a tile goes by the tensor cores or by what comes from the second-level cache, and nearly all of the end of
-// a tile by its size; where a step goes by what comes, more of it.
+// A step of a tile goes by the tensor cores, by what comes from the second-level cache, or by how long a copy is on its
+// way, both less where other multiprocessors are idle; and the end of a tile by its size.
 struct TileCycles {
-  TileCycles(std::int64_t rows, std::int64_t columns) {
+  // busy: tiles a multiprocessor
+  TileCycles(std::int64_t rows, std::int64_t columns, double busy) {
+    busy = std::min(busy, 1.0);
     const auto elements = static_cast<double>(rows * columns), lines = static_cast<double>(rows + columns);
-    const double multiplied = 1.1 * elements / 32 + 55, copied = 0.93 * lines * 2 + 45;
-    step = std::max(multiplied, copied);
-    end = 0.0915 * elements + (copied > multiplied ? 1500 : 0);
-    moved = elements * 4 / 64;
+    const double multiplied = 1.04 * elements / 32 + 59;
+    const double copied = 1.02 * lines * 2 * (0.77 + 0.23 * busy) + 18, on_its_way = 240 + 80 * busy;
+    step = std::max({multiplied, copied, on_its_way});
+    end = 0.085 * elements + (columns % kEndBoxColumns == 0 ? 0 : 300);
+    moved = elements * 0.074;
   }
   double step, end, moved;  // moved: its sums, one way
 };
@@ -62,7 +65,7 @@ double WholeTilesCycles(const Kernel& kernel, const MatmulShape& shape, std::int
                         std::int64_t split) {
   const std::int64_t width = columns * ProductsAtATime(kernel), processors = kernel.device->multiprocessors,
                      tiles = TilesOf(shape, rows, columns) * split;
-  const TileCycles cycles(rows, width);
+  const TileCycles cycles(rows, width, static_cast<double>(tiles) / static_cast<double>(processors));
   std::int64_t waves = CeilDiv(tiles, processors);
   if (rows * width <= kSmallTile && tiles > processors) waves += waves % 2;
   const double steps = static_cast<double>(StepsOf(kernel, shape)) / static_cast<double>(split);
@@ -79,7 +82,7 @@ std::optional<double> TailInPartsCycles(const Kernel& kernel, const MatmulShape&
                                         std::int64_t columns) {
   const std::int64_t width = columns * ProductsAtATime(kernel), processors = kernel.device->multiprocessors,
                      tiles = TilesOf(shape, rows, columns), steps = StepsOf(kernel, shape);
-  const TileCycles cycles(rows, width);
+  const TileCycles cycles(rows, width, 1);
   const TailParts tail = PartsOfTail(tiles, processors, steps);
   if (tail.parts == 1 || rows * width <= kSmallTile) return std::nullopt;
   const auto all = [&](std::int64_t some) { return static_cast<double>(some) * cycles.step + cycles.end; };

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "dsl/testing/device_blocks.h"
 #include "dsl/testing/device_program.h"
 
 namespace hone {
@@ -35,6 +36,7 @@ class TailTest : public testing::CudaProgramTest {
   }
 };
 using TailOnDeviceTest = testing::ProgramOnDeviceTest;
+using TileBlocksTest = dsl::testing::DeviceBlocksTest;
 
 TEST(TailPartsTest, WhatIsLeftIsMadeByAsManyBlocksAsThereAre) {
   const auto parts = [](std::int64_t tiles, std::int64_t blocks, std::int64_t steps) {
@@ -62,13 +64,21 @@ TEST_F(TailTest, WhatFillsTheDeviceIsTriedFirst) {
 }
 
 TEST_F(TailTest, TilesAreAsWideAsLeavesFewMultiprocessorsIdle) {
-  EXPECT_EQ(Chosen("tile", Product(1, 1576, 3072, 768, "precision: bf16")), "128x160");
+  EXPECT_EQ(Chosen("tile", Product(1, 1576, 768, 768, "precision: bf16")), "64x160");
+  EXPECT_EQ(Chosen("tile", Product(1, 2000, 1280, 1280, "precision: bf16")), "128x160");
+  EXPECT_EQ(Chosen("tile", Product(1, 128, 768, 768, "precision: bf16")), "64x64");
+  EXPECT_EQ(Chosen("split", Product(1, 400, 1024, 4096, "precision: bf16")), "3");
   EXPECT_EQ(Chosen("tile", Product(1, 1576, 768, 3072, "precision: bf16")), "128x96");
   EXPECT_EQ(Chosen("end", Product(1, 1576, 768, 3072, "precision: bf16")), "lines");
   EXPECT_EQ(Chosen("tile", Product(1, 512, 512, 512, "precision: bf16, tile: 128x96, end: tiles")),
             "'end' tiles: the copy engine has boxes of 64 columns; try lines");
   EXPECT_EQ(Chosen("tile", Product(1, 512, 512, 512, "precision: bf16, tile: 128x72")),
-            "'tile' 128x72: the columns are 64 to 256, by 32; try 128x128");
+            "'tile' 128x72: the columns are 64, 96, 128, 160, 192 or 256; try 128x128");
+}
+
+TEST_F(TileBlocksTest, WhatWholeBoxesOfColumnsLeaveBehindLeavesInLines) {
+  ExpectBlocksSay(Product(2, 72, 104, 80, "precision: bf16, tile: 64x96, split: 1"), 1e-2);
+  ExpectBlocksSay(Product(1, 136, 168, 72, "precision: f16, tile: 128x160, cluster: 2", "f16"), 2e-3);
 }
 
 TEST_F(TailTest, WhatCannotBeIsRefusedInALine) {
@@ -94,6 +104,8 @@ constexpr Case kCases[] = {
     {1, 1280, 896, 128, "tile: 128x64"},  // 132 whole ones beside the parts of eight
     {1, 200, 520, 448, "tile: 128x96"},   // whole boxes of columns, and half of one
     {2, 136, 320, 200, "tile: 128x160"},
+    {1, 100, 520, 192, "tile: 64x96"},
+    {1, 136, 312, 192, "tile: 64x160"},
 };
 
 TEST_F(TailTest, BuildsWithoutSpills) {

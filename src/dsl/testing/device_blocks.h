@@ -128,7 +128,7 @@ class DeviceBlocksTest : public ::testing::Test {
     }
     for (const DType type : {DType::kF16, DType::kBF16, DType::kF32}) {
       const ProductKind kind{type, type};
-      for (std::int64_t n = 64; n <= 256; n += 64)
+      for (std::int64_t n = 64; n <= 256; n += 32)
         replace(ProductText(n, kind),
                 fmt::format("const auto {} = Products<{}, {}>::Of;\n", kind.Name(), RowOf(type).cuda, n));
     }

@@ -45,6 +45,26 @@ TEST_F(ConvBlocksTest, TilesLeaveByTheCopyEngineAndBlocksShareThem) {
                   2e-3);
 }
 
+// Whole boxes of columns, and half of one.
+TEST_F(ConvBlocksTest, TilesOf96And160ColumnsLeaveInLines) {
+  for (const std::string_view tile : {"64x96", "128x160"}) {
+    ExpectBlocksSay(Lying("f16", 2, 24, 9, 11, 72, 3, 9, 11,
+                          fmt::format("y = conv(x, f) by {{padding: 1}} with {{path: tiles, tile: {}, split: 1}} -> it "
+                                      "* 0.5 + c",
+                                      tile)),
+                    2e-3);
+  }
+  ExpectBlocksSay(
+      "input image: f16[2, 6, 7, 16]\ninput filters: f16[104, 3, 3, 16]\ninput more: f16[16, 1, 1, 104]\n"
+      "output y: f16[2, 16, 6, 7]\n"
+      "view x = image: [2, 16, 6, 7] strides [672, 1, 112, 16]\n"
+      "view f = filters: [104, 16, 3, 3] strides [144, 1, 48, 16]\n"
+      "view g = more: [16, 104, 1, 1] strides [104, 1, 104, 104]\n"
+      "h: f16 = conv(x, f) by {padding: 1} with {path: tiles, tile: 64x96, layout: channels_last} -> it * 0.25\n"
+      "y = conv(h, g) with {path: tiles, tile: 64x96, layout: channels_first}",
+      4e-3);
+}
+
 TEST_F(ConvBlocksTest, PixelsAreRowsOfProductsWhereChannelsLieLast) {
   ExpectBlocksSay(
       "input image: f16[2, 6, 7, 16]\ninput filters: f16[24, 3, 3, 16]\ninput more: f16[16, 1, 1, 24]\n"
