@@ -34,8 +34,8 @@ TailParts PartsOfTail(std::int64_t tiles, std::int64_t blocks, std::int64_t step
 bool TailInParts(const Kernel& kernel);
 
 // What a product takes whose tiles are whole, of K in `split` parts, and whose last ones are made in parts; nothing
-// where they are not. A tile has `columns` of each product. Fitted to 26 products of bf16 with 223
-// settings on one H200 (docs/measured/cuda_16bit.md); what memory takes is not in it.
+// where they are not. A tile has `columns` of each product. Fitted to 28 products of bf16 on one H200,
+// 192 times of whole tiles and 55 of parts (docs/measured/cuda_16bit.md); what memory takes is not in it.
 double WholeTilesCycles(const Kernel& kernel, const MatmulShape& shape, std::int64_t rows, std::int64_t columns,
                         std::int64_t split);
 std::optional<double> TailInPartsCycles(const Kernel& kernel, const MatmulShape& shape, std::int64_t rows,
