@@ -406,7 +406,7 @@ def draw_grid(op, drawer):
     n = rng.randint(1, 2)
     x = reals(drawer, n, rng.randint(1, 2), rng.randint(1, 4), rng.randint(1, 4))
     return {"input": x, "grid": torch.tensor([rng.uniform(-1.6, 1.6) for _ in range(n * 18)], dtype=torch.float64).reshape(n, 3, 3, 2),
-            "interpolation_mode": rng.randint(0, 1), "padding_mode": rng.randint(0, 2), "align_corners": rng.random() < 0.5}
+            "interpolation_mode": rng.randint(0, 2), "padding_mode": rng.randint(0, 2), "align_corners": rng.random() < 0.5}
 
 
 def draw_scaled(op, drawer):

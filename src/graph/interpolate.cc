@@ -58,19 +58,6 @@ Place PlaceOf(const Axis& axis, const Expr& at, Interpolation how, bool align_co
   return {Apply(BinaryOp::kFloorDiv, over, under), Apply(BinaryOp::kFloorMod, over, under), under};
 }
 
-// The weight of the element at `distance` steps from the place: Keys' cubic with a = -0.75, as PyTorch has it.
-Expr CubicWeight(const Expr& t, int neighbour) {
-  constexpr double a = -0.75;
-  const auto near = [](const Expr& x) { return ((Expr(a + 2) * x - (a + 3)) * x) * x + 1.0; };
-  const auto far = [](const Expr& x) { return ((Expr(a) * x - 5 * a) * x + 8 * a) * x - 4 * a; };
-  switch (neighbour) {
-    case 0: return far(t + 1.0);
-    case 1: return near(t);
-    case 2: return near(Expr(1.0) - t);
-    default: return far(Expr(2.0) - t);
-  }
-}
-
 // The spatial dimensions of x [n, c, ...]; none where an argument is bad.
 std::vector<Axis> AxesOf(OpCall& call, const Operand& x, int spatial) {
   const auto bad = [&](std::string_view why) {
@@ -171,6 +158,18 @@ class SmoothWindow {
 };
 
 }  // namespace
+
+Expr CubicWeight(const Expr& t, int neighbour) {
+  constexpr double a = -0.75;
+  const auto near = [](const Expr& x) { return ((Expr(a + 2) * x - (a + 3)) * x) * x + 1.0; };
+  const auto far = [](const Expr& x) { return ((Expr(a) * x - 5 * a) * x + 8 * a) * x - 4 * a; };
+  switch (neighbour) {
+    case 0: return far(t + 1.0);
+    case 1: return near(t);
+    case 2: return near(Expr(1.0) - t);
+    default: return far(Expr(2.0) - t);
+  }
+}
 
 void DefineInterpolation(OpCall& call, Interpolation how, int spatial) {
   const Operand x = call.Tensor(call.Has("self") ? "self" : "input");

@@ -1,33 +1,39 @@
+#include "graph/interpolate.h"
 #include "graph/op.h"
 
 namespace hone::op_grid_sampler_2d {
 
 HONE_OP(grid_sampler_2d,
-        "input at the places in [-1, 1] that grid names: bilinear or nearest, zeros, the edge or a mirror beyond") {
+        "input at the places in [-1, 1] that grid names: bilinear, nearest or bicubic, zeros, the edge or a mirror "
+        "beyond") {
   const Operand x = call.Tensor("input"), grid = call.Tensor("grid");
   const std::int64_t mode = call.Int("interpolation_mode"), padding = call.Int("padding_mode");
   const bool align_corners = call.Bool("align_corners");
   if (x.rank() != 4 || grid.rank() != 4 || grid.dim(3) != 2 || grid.dim(0) != x.dim(0))
     return call.Fail("needs input [n, c, h, w] and grid [n, h, w, 2]");
-  if (mode < 0 || mode > 1) return call.Fail("hone does not define cubic sampling of a grid");
+  if (mode < 0 || mode > 2) return call.Fail("interpolation_mode is 0 to 2: bilinear, nearest, bicubic");
   const std::int64_t extents[2] = {x.dim(2), x.dim(3)};
-  // Where the grid points to, in steps of the input: height, then width.
+  // What of a dimension is read for a place beyond it, both in steps of the input.
+  const auto padded = [&](int d, Expr place) {
+    const auto n = static_cast<double>(extents[d]);
+    if (padding == 2) {
+      const double low = align_corners ? 0 : -0.5, span = align_corners ? n - 1 : n;
+      if (span == 0) return Expr(0.0);
+      const Expr from = Abs(place - low), rest = Apply(BinaryOp::kFmod, from, span);
+      const Expr turns = Apply(UnaryOp::kFloor, from / span);
+      place = Select(Equal(Apply(BinaryOp::kFmod, turns, 2.0), 0.0), rest + low, Expr(span + low) - rest);
+    }
+    return padding == 0 ? place : Max(Min(place, n - 1), 0.0);
+  };
+  // Where the grid points to: height, then width.
   std::optional<Operand> places[2];
   for (int d = 0; d < 2; ++d) {
-    const std::int64_t extent = extents[d];
-    const auto n = static_cast<double>(extent);
+    const auto n = static_cast<double>(extents[d]);
     places[d] =
         call.Let(d == 0 ? "row" : "column", {grid.dim(0), grid.dim(1), grid.dim(2)}, x.dtype(), [&](Indices at) {
           const Expr g = grid({at[0], at[1], at[2], Expr(1 - d)});
-          Expr place = align_corners ? (g + 1.0) / 2.0 * (n - 1) : ((g + 1.0) * n - 1.0) / 2.0;
-          if (padding == 2) {
-            const double low = align_corners ? 0 : -0.5, span = align_corners ? n - 1 : n;
-            if (span == 0) return Expr(0.0);
-            const Expr from = Abs(place - low), rest = Apply(BinaryOp::kFmod, from, span);
-            const Expr turns = Apply(UnaryOp::kFloor, from / span);
-            place = Select(Equal(Apply(BinaryOp::kFmod, turns, 2.0), 0.0), rest + low, Expr(span + low) - rest);
-          }
-          return padding == 0 ? place : Max(Min(place, n - 1), 0.0);
+          const Expr place = align_corners ? (g + 1.0) / 2.0 * (n - 1) : ((g + 1.0) * n - 1.0) / 2.0;
+          return mode == 2 ? place : padded(d, place);  // cubic: each of the elements is looked for by itself
         });
   }
   call.Output({x.dim(0), x.dim(1), grid.dim(1), grid.dim(2)}, x.dtype(), [&](Indices at) {
@@ -41,6 +47,19 @@ HONE_OP(grid_sampler_2d,
     if (mode == 1) return element(Apply(UnaryOp::kRound, row), Apply(UnaryOp::kRound, column));
     const Expr i = Apply(UnaryOp::kFloor, row), j = Apply(UnaryOp::kFloor, column);
     const Expr down = row - i, right = column - j;
+    if (mode == 2) {
+      Expr sum;
+      for (int k = 0; k < 4; ++k) {
+        Expr of_row;
+        for (int l = 0; l < 4; ++l) {
+          const Expr term = CubicWeight(right, l) * element(padded(0, i + (k - 1.0)), padded(1, j + (l - 1.0)));
+          of_row = l == 0 ? term : of_row + term;
+        }
+        const Expr term = CubicWeight(down, k) * of_row;
+        sum = k == 0 ? term : sum + term;
+      }
+      return sum;
+    }
     return element(i, j) * (Expr(1.0) - down) * (Expr(1.0) - right) + element(i, j + 1.0) * (Expr(1.0) - down) * right +
            element(i + 1.0, j) * down * (Expr(1.0) - right) + element(i + 1.0, j + 1.0) * down * right;
   });
