@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
+#include <map>
 #include <string>
 
 #include "dsl/cuda/channels_last.h"
@@ -22,12 +22,33 @@ Ceilings Assumed(DeviceKind kind) {
   return {.fma_flops_f32 = 50e9, .bandwidth = {{1 << 20, 10e9, 10e9}}};
 }
 
+// Of an operand of a nest, whose strides are not those of the space: as many as there are of the indices that say
+// which, in the load that has most.
+double ElementsOfNest(const dsl::Kernel& kernel, const dsl::KernelOperand& operand) {
+  double most = 0;
+  Visit(kernel.epilogue, [&](const ExprNode& node) {
+    if (node.kind != Expr::Kind::kLoad || &kernel.operands[static_cast<std::size_t>(node.buffer)] != &operand) return;
+    std::map<int, std::int64_t> extents;
+    for (const Expr& index : node.operands) {
+      Visit(index, [&](const ExprNode& one) {
+        if (one.kind == Expr::Kind::kIndex) extents[one.index.id] = one.index.extent;
+      });
+    }
+    double elements = 1;
+    for (const auto& [id, extent] : extents) elements *= static_cast<double>(extent);
+    most = std::max(most, elements);
+  });
+  return most;
+}
+
 double OperandBytes(const dsl::KernelProgram& program, const dsl::Kernel& kernel, const dsl::KernelOperand& operand) {
   double elements = 1;
-  // Products of a nest read all of what they read.
-  if (kernel.way != nullptr && kernel.way->multiplies) elements = std::numeric_limits<double>::infinity();
-  for (std::size_t d = 0; d < kernel.space.size() && d < operand.strides.size(); ++d) {
-    if (operand.strides[d] != 0) elements *= static_cast<double>(kernel.space[d].extent);
+  if (kernel.family->takes_indices) {
+    elements = ElementsOfNest(kernel, operand);
+  } else {
+    for (std::size_t d = 0; d < kernel.space.size() && d < operand.strides.size(); ++d) {
+      if (operand.strides[d] != 0) elements *= static_cast<double>(kernel.space[d].extent);
+    }
   }
   const auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
   return std::min(elements, static_cast<double>(ElementCount(buffer.shape))) * static_cast<double>(Bytes(buffer.dtype));
@@ -64,7 +85,7 @@ double LeastOf(const dsl::KernelProgram& program, const dsl::Kernel& kernel, con
   return own + kLeastOnDevice * static_cast<double>(PackedOperands(program, kernel).size());
 }
 
-// What folds read of rows that data choose, each time anew, of what no cache holds.
+// What folds read of rows that data choose, beside each element once: each time anew, of what no cache holds.
 double LookedUpBytes(const dsl::KernelProgram& program, const dsl::Kernel& kernel, const DeviceModel& machine) {
   if (!kernel.family->takes_indices) return 0;
   double bytes = 0;
@@ -75,10 +96,11 @@ double LookedUpBytes(const dsl::KernelProgram& program, const dsl::Kernel& kerne
       folded = true;
     }
     if (e->kind == Expr::Kind::kLoad && folded && std::ranges::any_of(e->operands, HasLoad)) {
-      const int buffer = kernel.operands[static_cast<std::size_t>(e->buffer)].buffer;
-      const auto& read = program.buffers[static_cast<std::size_t>(buffer)];
+      const dsl::KernelOperand& operand = kernel.operands[static_cast<std::size_t>(e->buffer)];
+      const auto& read = program.buffers[static_cast<std::size_t>(operand.buffer)];
       const auto each = static_cast<std::int64_t>(Bytes(read.dtype));
-      if (ElementCount(read.shape) * each > machine.l2_bytes) bytes += times * static_cast<double>(each);
+      const double again = times * static_cast<double>(each) - OperandBytes(program, kernel, operand);
+      if (ElementCount(read.shape) * each > machine.l2_bytes) bytes += std::max(again, 0.0);
     }
     for (const Expr& operand : e->operands) walk(operand, times, folded);
   };

@@ -2,10 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <variant>
 
-#include "dsl/way.h"
-#include "propose/expert/cost.h"
 #include "propose/expert/testing/written.h"
 
 namespace hone::expert {
@@ -58,21 +55,6 @@ TEST(KeyedPiecesTest, WhatNobodyReadsIsNotMade) {
   const std::string text = WrittenText(Scores("20", "y"));
   EXPECT_EQ(Count(text, "nest ["), 1u) << text;
   EXPECT_NE(text.find("y = nest [i < 4, j < 20] (0 + sum [k < 10, l < 8] (select("), std::string::npos) << text;
-}
-
-TEST(KeyedPiecesTest, WhatIsAddedIsPredictedToBeLookedUpOnce) {
-  // 16 million terms, which no cache holds.
-  const auto parsed = dsl::Parse(
-      "program p\ninput blocks: i64[500, 1000]\nparam ids: i64[1000000, 32]\nparam w: f32[1000000, 32]\n"
-      "output y: f32[500, 100000]\n"
-      "y = nest [i < 500, j < 100000] (sum [k < 1000, l < 32] (select(ids[blocks[i, k], l] == j, w[blocks[i, k], l], "
-      "0)))\n");
-  ASSERT_TRUE(std::holds_alternative<dsl::Program>(parsed)) << ToString(std::get<dsl::Complaint>(parsed));
-  const auto checked = dsl::Check(std::get<dsl::Program>(parsed), nullptr, TypicalDevice());
-  ASSERT_TRUE(std::holds_alternative<dsl::KernelProgram>(checked)) << ToString(std::get<dsl::Complaint>(checked));
-  const auto& program = std::get<dsl::KernelProgram>(checked);
-  EXPECT_EQ(program.kernels.at(0).way->name, "adds");
-  EXPECT_LT(Predict(program, TypicalDevice()), 2000) << "us";
 }
 
 }  // namespace
