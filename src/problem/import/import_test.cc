@@ -510,6 +510,18 @@ TEST_F(ImportTest, BitsOfWholeNumbersAreImported) {
   }
 }
 
+// Newer torch counts the places of an identity in the fewest bits that hold them, which are unsigned ones from 256 on.
+TEST_F(ImportTest, IdentitiesOfAnySizeAreImported) {
+  NEEDS_TORCH();
+  const auto* forward = "return (x @ x.t()).masked_fill(torch.eye(300, dtype=torch.bool), 0.0) + torch.eye(300, 300)";
+  const auto* tail = "def get_inputs():\n    return [torch.rand(300, 8)]\n";
+  for (const auto& python : Pythons()) {
+    const auto problem = Imported(Module("pass", forward, tail), python);
+    ASSERT_TRUE(problem) << "torch " << python.torch_version << ": " << problem.error().message;
+    EXPECT_EQ(problem->Outputs()[0]->shape, (Shape{300, 300}));
+  }
+}
+
 TEST_F(ImportTest, RealsOfEightBitsAreImported) {
   NEEDS_TORCH();
   const auto* init = "self.register_buffer('w', torch.randn(16, 32).to(torch.float8_e4m3fn)); self.s = torch.ones(())";

@@ -107,6 +107,21 @@ def correlation(input):
     return (made / deviation[:, None] / deviation).clamp(-1, 1)
 
 
+def identity(rows, columns=None, *, dtype=None, layout=None, device=None, pin_memory=None):
+    """torch.eye, whose places newer torch counts in the fewest bits that hold them, unsigned ones of 16 among them."""
+    down = torch.arange(rows, device=device)
+    across = torch.arange(rows if columns is None else columns, device=device)
+    return (down[:, None] == across).to(dtype or torch.get_default_dtype())
+
+
+def decompositions():
+    """What torch.export takes operators apart into."""
+    table = torch.export.default_decompositions()
+    for op in (torch.ops.aten.eye.default, torch.ops.aten.eye.m):
+        table[op] = identity
+    return table
+
+
 @contextlib.contextmanager
 def autocast_here():
     """torch.autocast("cuda") does nothing without a GPU, and the trace would be one of f32: it is taken for that of the processor."""

@@ -26,7 +26,7 @@ def export_new(built):
         program = built.program
     else:
         program = torch.export.export(built.model, tuple(built.inputs), strict=False)
-    table = torch.export.default_decompositions()
+    table = decompositions()
     # Taken apart, attention in 16 bits would be one of f32 with casts around it: PyTorch's way without a kernel for it.
     whole = ("lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input", "scaled_dot_product_attention.default",
              "_safe_softmax.default")
@@ -238,7 +238,7 @@ def export_once(built):
         from torch._subclasses.functional_tensor import FunctionalTensorMode, dispatch_functionalize
         from torch.fx.experimental.proxy_tensor import make_fx
 
-        table = dict(torch.export.default_decompositions().items())
+        table = dict(decompositions().items())
         table.pop(torch.ops.aten._safe_softmax.default, None)  # that of flex_attention, which attention has whole
         functional = dispatch_functionalize(function, FunctionalTensorMode(export=True))
         with built.mode or FakeTensorMode(allow_non_fake_inputs=True) as mode, attention_whole(), lines_noted():
