@@ -79,6 +79,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   if (fusion.maps) TakePlaces();
   if (fusion.maps) EndNests();
   if (fusion.maps) EndLookups();
+  if (fusion.norms) TakeEndsOfRows();
   if (fusion.norms) GroupNorms(/*stores=*/true);
   if (fusion.norms && fusion.maps) TakeSums();
   if (fusion.norms) GroupResults();

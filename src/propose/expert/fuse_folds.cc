@@ -27,6 +27,35 @@ void Fuser::GroupNorms(bool stores) {
   }
 }
 
+// What a map makes of a fold that others read, too, as of a variance that is kept, for another map alone: a norm makes
+// it anew, and stores the fold for the others.
+void Fuser::TakeEndsOfRows() {
+  for (std::size_t e = 0; e < pieces_.size(); ++e) {
+    if (!known_[e].alive || !IsSimpleMap(e) || !known_[e].plain || known_[e].reads.size() != 1 ||
+        memory_.IsOutput(pieces_[e].buffer) || !pieces_[e].also.empty() || !pieces_[e].statistics.empty())
+      continue;
+    const int fold = maker_[Id(known_[e].reads[0])];
+    const auto readers = Readers(pieces_[e].buffer);
+    if (fold < 0 || !pieces_[Id(fold)].fold || readers.size() != 1) continue;
+    const std::size_t m = readers[0];
+    if (pieces_[m].fold || known_[m].folds_inside || known_[m].count <= known_[e].count) continue;
+    auto with = Inlined(pieces_[e], pieces_[m]);
+    if (!with) continue;
+    std::swap(pieces_[m], *with);
+    Kill(e);
+    Learn(m);
+    const auto norm = NormOf(
+        memory_, pieces_, m, [&](int buffer) { return maker_[Id(buffer)]; },
+        [&](int buffer) { return Readers(buffer); }, /*stores=*/true);
+    if (norm && std::ranges::find(norm->members, Id(fold)) != norm->members.end()) continue;
+    std::swap(pieces_[m], *with);
+    known_[e].alive = true;
+    maker_[Id(pieces_[e].buffer)] = static_cast<int>(e);
+    Learn(e);
+    Learn(m);
+  }
+}
+
 // What a norm stores of a row, with what a map makes of it for which alone it is stored.
 void Fuser::EndRow(std::size_t norm, Piece& row) {
   auto readers = Readers(row.buffer);

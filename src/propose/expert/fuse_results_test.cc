@@ -136,6 +136,24 @@ TEST(FuseResultsTest, WhatANormReadsGoesBesideTheNorm) {
   EXPECT_EQ(Further(text), 2u) << text;
 }
 
+// As a norm in training keeps the mean and the variance of each row.
+TEST(FuseResultsTest, ANormStoresAVarianceThatOthersReadToo) {
+  const std::string text = WrittenText(R"({"hone_problem": 1, "name": "n", "tensors": [
+      {"name": "x", "shape": [64, 256], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
+      {"name": "m", "shape": [64, 1], "dtype": "f32", "role": "output"},
+      {"name": "k", "shape": [64, 1], "dtype": "f32", "role": "output"},
+      {"name": "y", "shape": [64, 256], "dtype": "f32", "role": "output"}], "graph": [
+      {"op": "mean.dim", "args": {"self": "%x", "dim": [1], "keepdim": true}, "outputs": ["m"]},)" +
+                                       Op("sub.Tensor", "x", "m", "c") + ", " + Op("mul", "c", "c", "s") +
+                                       R"(, {"op": "mean.dim", "args": {"self": "%s", "dim": [1], "keepdim": true},
+       "outputs": ["v"]}, )" + Op("add", "v", "0.001", "e") +
+                                       ", " + Of("rsqrt", "e", "r") + ", " + Op("mul", "c", "r", "y") + ", " +
+                                       Op("mul", "v", "0.1", "k") + "]}");
+  EXPECT_LE(StatementsIn(text), 2u) << text;
+  EXPECT_EQ(text.find("reduce"), std::string::npos) << text;
+  EXPECT_EQ(Further(text), 2u) << text;
+}
+
 TEST(FuseResultsTest, NumbersAloneAreOfTheTypeThatTheGraphHas) {
   const std::string whole = R"({"hone_problem": 1, "name": "n", "tensors": [
       {"name": "x", "shape": [64], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},

@@ -122,6 +122,7 @@ class Fuser {
 
   // Folds and the maps that read them, folds of folds, and several results of one.
   void GroupNorms(bool stores = false);
+  void TakeEndsOfRows();
   void EndRow(std::size_t norm, Piece& row);
   void GroupRowFolds();
   bool CountNumbers();
