@@ -20,6 +20,9 @@ namespace {
 constexpr std::int64_t kDeepestBlock = 4096;  // as what is promoted
 constexpr int kMostStagesOfA = 8;             // that are tried without being told
 constexpr double kNarrowProducts = 1 << 24;   // one row, 4096 x 4096: 34 MB to read
+// 128 x 128 x 128, of operands that need no packing. Reckoned: tiles of 64x64 take 3 us and 0.15 for each 64 of K
+// (docs/measured/cuda_16bit.md); threads that multiply go through K one by one.
+constexpr double kWorthTiles = 1 << 21;
 
 }  // namespace
 
@@ -93,7 +96,8 @@ std::optional<double> TensorCost(const Kernel& kernel, TensorPrecision precision
     const bool across = MultipliesInPlace(kernel, precision) && !AlongK(kernel, shape);
     return across && Products(shape) >= kNarrowProducts ? std::optional(1.5) : std::nullopt;
   }
-  return IsLarge(shape) ? 1.5 : 3;
+  const bool tiles = std::min(shape.m.extent, shape.n.extent) > kFewRows && Products(shape) >= kWorthTiles;
+  return IsLarge(shape) || (tiles && MultipliesInPlace(kernel, precision)) ? 1.5 : 3;
 }
 
 std::vector<std::size_t> TensorPacks(const Kernel& kernel) {

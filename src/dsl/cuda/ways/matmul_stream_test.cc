@@ -90,7 +90,7 @@ TEST_F(MatmulStreamTest, WhatCannotBeIsSaid) {
   };
   const std::string stream = "precision: stream";
   EXPECT_EQ(complaint(Layer(65, 512, 512, "bf16", stream)),
-            "'precision' stream: it holds all 65 rows at once, 64 are possible; try simt");
+            "'precision' stream: it holds all 65 rows at once, 64 are possible; try bf16");
   EXPECT_EQ(complaint(Layer(4, 512, 512, "f32", stream)),
             "'precision' stream: it is for operands that are f16, or bf16; try dot");
   EXPECT_EQ(complaint(Layer(4, 512, 520, "f16", stream)),

@@ -156,6 +156,23 @@ TEST_F(CudaMatmulTest, AFewRowsTimesWhatLiesAcrossKAreTiles) {
   EXPECT_NE(way(8, "input v: bf16[8192, 4096]\nview w = v: [4096, 8192] strides [1, 4096]\n"), "bf16");
 }
 
+TEST_F(CudaMatmulTest, SmallProductsOfHalvesAreTilesWhereNothingIsPacked) {
+  const auto way = [](const std::string& type, std::int64_t size) {
+    const auto lowered =
+        dsl::Lower(fmt::format("program p\ninput x: {0}[{1}, {1}]\ninput w: {0}[{1}, {1}]\noutput y: {0}[{1}, {1}]\n"
+                               "y = matmul(x, w)\n",
+                               type, size),
+                   nullptr, TypicalDevice());
+    const auto* program = std::get_if<dsl::KernelProgram>(&lowered);
+    return program ? dsl::WordSetting(program->kernels[0], "precision") : "";
+  };
+  EXPECT_EQ(way("bf16", 256), "bf16");
+  EXPECT_EQ(way("f16", 128), "f16");
+  EXPECT_EQ(way("f16", 64), "simt");
+  EXPECT_EQ(way("bf16", 252), "simt");  // lines of no multiple of 16 bytes
+  EXPECT_EQ(way("f32", 256), "simt");
+}
+
 TEST_F(CudaMatmulTest, HalvesThatHaveToBePackedAreNotScaled) {
   const auto plan = Build(
       "program p\ninput x: f16[1024, 500]\ninput w: f16[500, 2048]\noutput y: f16[1024, 2048]\ny = matmul(x, w)\n");
