@@ -58,6 +58,18 @@ Place PlaceOf(const Axis& axis, const Expr& at, Interpolation how, bool align_co
   return {Apply(BinaryOp::kFloorDiv, over, under), Apply(BinaryOp::kFloorMod, over, under), under};
 }
 
+Expr CubicWeight(const Expr& t, int neighbour) {
+  constexpr double a = -0.75;
+  const auto near = [](const Expr& x) { return ((Expr(a + 2) * x - (a + 3)) * x) * x + 1.0; };
+  const auto far = [](const Expr& x) { return ((Expr(a) * x - 5 * a) * x + 8 * a) * x - 4 * a; };
+  switch (neighbour) {
+    case 0: return far(t + 1.0);
+    case 1: return near(t);
+    case 2: return near(Expr(1.0) - t);
+    default: return far(Expr(2.0) - t);
+  }
+}
+
 // The spatial dimensions of x [n, c, ...]; none where an argument is bad.
 std::vector<Axis> AxesOf(OpCall& call, const Operand& x, int spatial) {
   const auto bad = [&](std::string_view why) {
@@ -159,16 +171,13 @@ class SmoothWindow {
 
 }  // namespace
 
-Expr CubicWeight(const Expr& t, int neighbour) {
-  constexpr double a = -0.75;
-  const auto near = [](const Expr& x) { return ((Expr(a + 2) * x - (a + 3)) * x) * x + 1.0; };
-  const auto far = [](const Expr& x) { return ((Expr(a) * x - 5 * a) * x + 8 * a) * x - 4 * a; };
-  switch (neighbour) {
-    case 0: return far(t + 1.0);
-    case 1: return near(t);
-    case 2: return near(Expr(1.0) - t);
-    default: return far(Expr(2.0) - t);
+Expr CubicSum(const Expr& t, const std::function<Expr(int)>& neighbour) {
+  Expr sum;
+  for (int i = 0; i < 4; ++i) {
+    const Expr term = CubicWeight(t, i) * neighbour(i);
+    sum = sum ? sum + term : term;
   }
+  return sum;
 }
 
 void DefineInterpolation(OpCall& call, Interpolation how, int spatial) {
@@ -201,12 +210,7 @@ void DefineInterpolation(OpCall& call, Interpolation how, int spatial) {
         const Expr second = Min(place.whole + 1, last);
         return (Expr(1.0) - t) * element(first) + t * element(second);
       }
-      Expr sum;
-      for (int i = 0; i < 4; ++i) {
-        const Expr term = CubicWeight(t, i) * element(inside(place.whole + (i - 1)));
-        sum = sum ? sum + term : term;
-      }
-      return sum;
+      return CubicSum(t, [&](int i) { return element(inside(place.whole + (i - 1))); });
     };
     return value(0);
   });

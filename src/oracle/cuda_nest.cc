@@ -622,13 +622,9 @@ class CudaWriter : public KeyedText {
     Indices(e.over, "fold");
   }
   void OpenEntries(const std::string& list, const std::string& shared) {
-    const auto bar = shared.find('|');
-    if (shared.empty())
-      Line("const Share {0}_share = {{0, {0}.size, 1}};", list);
-    else
-      Line("const Share {0}_share = ShareOf<false>({1}, {2}, {0}.size);", list, shared.substr(0, bar),
-           shared.substr(bar + 1));
-    Line("for (std::int64_t n = {0}_share.begin; n < {0}_share.end; n += {0}_share.step) {{", list);
+    const std::string by = shared.empty() ? "0|1" : shared;
+    const auto bar = by.find('|');
+    Line("for (std::int64_t n = {}; n < {}.size; n += {}) {{", by.substr(0, bar), list, by.substr(bar + 1));
     ++depth_;
     Line("const std::int64_t fold = {}.entries[n].term;", list);
   }

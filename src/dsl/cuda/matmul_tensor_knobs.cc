@@ -126,10 +126,6 @@ std::int64_t ColumnsOfPairs(const Kernel& kernel) { return std::max(2 * Rotation
 std::int64_t MostColumns(const Kernel& kernel, std::int64_t rows) {
   return Promotes(kernel) ? MostPromotedColumns(PrecisionOf(kernel), rows) : 256;
 }
-}  // namespace
-
-namespace {
-constexpr std::int64_t kHalfBox = kEndBoxColumns / 2;
 // Why a tile has whole boxes of columns alone, or nothing.
 std::optional<std::string> WhyNoHalfBox(const Kernel& kernel) {
   if (!IsPlain(kernel) || EndsOfParts(kernel) || FoldsColumns(kernel) || Together(kernel) || RotationOf(kernel) > 0)
@@ -201,7 +197,8 @@ std::optional<std::string> CheckTensorTile(const Kernel& kernel, const Setting& 
   if (!tuple || tuple->size() != 2) return "it is rows x columns; try 128x128";
   const std::int64_t rows = (*tuple)[0], columns = (*tuple)[1];
   if (rows != 64 && rows != 128) return "the rows are 64 a warpgroup, of one or two; try 128x128";
-  if (columns < 64 || columns > 256 || columns % kHalfBox != 0 || columns == 224)
+  constexpr std::int64_t kColumns[] = {64, 96, 128, 160, 192, 256};
+  if (std::ranges::find(kColumns, columns) == std::end(kColumns))
     return "the columns are 64, 96, 128, 160, 192 or 256; try 128x128";
   if (columns % kEndBoxColumns != 0) {
     if (auto why = WhyNoHalfBox(kernel)) return *why + "; try 128x128";

@@ -48,17 +48,10 @@ HONE_OP(grid_sampler_2d,
     const Expr i = Apply(UnaryOp::kFloor, row), j = Apply(UnaryOp::kFloor, column);
     const Expr down = row - i, right = column - j;
     if (mode == 2) {
-      Expr sum;
-      for (int k = 0; k < 4; ++k) {
-        Expr of_row;
-        for (int l = 0; l < 4; ++l) {
-          const Expr term = CubicWeight(right, l) * element(padded(0, i + (k - 1.0)), padded(1, j + (l - 1.0)));
-          of_row = l == 0 ? term : of_row + term;
-        }
-        const Expr term = CubicWeight(down, k) * of_row;
-        sum = k == 0 ? term : sum + term;
-      }
-      return sum;
+      return CubicSum(down, [&](int k) {
+        const Expr of = padded(0, i + (k - 1.0));
+        return CubicSum(right, [&](int l) { return element(of, padded(1, j + (l - 1.0))); });
+      });
     }
     return element(i, j) * (Expr(1.0) - down) * (Expr(1.0) - right) + element(i, j + 1.0) * (Expr(1.0) - down) * right +
            element(i + 1.0, j) * down * (Expr(1.0) - right) + element(i + 1.0, j + 1.0) * down * right;

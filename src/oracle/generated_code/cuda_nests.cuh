@@ -26,15 +26,10 @@ inline Span TermsBetween(std::int64_t begin, std::int64_t end, std::int64_t term
   return {std::max<std::int64_t>(begin, 0), std::min(end, terms)};
 }
 
-// The terms that one of several workers takes: every so-manyth, or, in order, as many as a block of such a sum has.
-struct Share {
-  std::int64_t begin, end, step;
-};
-template <bool in_order>
-inline Share ShareOf(std::int64_t worker, std::int64_t workers, std::int64_t terms) {
-  if (!in_order) return {worker, terms, workers};
+// The terms in a row that one of several workers takes: at least as many as a block of an honest sum has.
+inline Span ShareOf(std::int64_t worker, std::int64_t workers, std::int64_t terms) {
   const std::int64_t each = std::max((terms + workers - 1) / workers, std::min(terms, kBlock));
-  return {worker * each, std::min(terms, (worker + 1) * each), 1};
+  return {worker * each, std::min(terms, (worker + 1) * each)};
 }
 
 // What one term adds to an honest sum.
@@ -57,8 +52,8 @@ inline void AddShared(S& sum, std::int64_t worker, std::int64_t workers, std::in
 template <class T, class Add>
 inline void AddShared(Sum<Honest<T>>& sum, std::int64_t worker, std::int64_t workers, std::int64_t terms,
                       const Add& add) {
-  if (workers > blockDim.x && ShareOf<true>(0, workers, terms).end < terms) {
-    const Share own = ShareOf<true>(worker, workers, terms);
+  if (workers > blockDim.x && ShareOf(0, workers, terms).end < terms) {
+    const Span own = ShareOf(worker, workers, terms);
     for (std::int64_t n = own.begin; n < own.end; ++n) add(n, sum);
     return;
   }

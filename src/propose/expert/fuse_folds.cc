@@ -8,13 +8,17 @@
 
 namespace hone::expert {
 
+std::optional<Norm> Fuser::NormAt(std::size_t map_at, bool stores) const {
+  return NormOf(
+      memory_, pieces_, map_at, [&](int buffer) { return maker_[Id(buffer)]; },
+      [&](int buffer) { return Readers(buffer); }, stores);
+}
+
 void Fuser::GroupNorms(bool stores) {
   for (std::size_t m = 0; m < pieces_.size(); ++m) {
     const bool is_norm = stores && !pieces_[m].statistics.empty() && !pieces_[m].fold && IsPlain(memory_, pieces_[m]);
     if (!known_[m].alive || !(IsSimpleMap(m) || is_norm)) continue;
-    auto norm = NormOf(
-        memory_, pieces_, m, [&](int buffer) { return maker_[Id(buffer)]; },
-        [&](int buffer) { return Readers(buffer); }, stores);
+    auto norm = NormAt(m, stores);
     if (!norm) continue;
     for (const auto member : norm->members) Kill(member);
     pieces_[m] = std::move(norm->piece);
@@ -44,9 +48,7 @@ void Fuser::TakeEndsOfRows() {
     std::swap(pieces_[m], *with);
     Kill(e);
     Learn(m);
-    const auto norm = NormOf(
-        memory_, pieces_, m, [&](int buffer) { return maker_[Id(buffer)]; },
-        [&](int buffer) { return Readers(buffer); }, /*stores=*/true);
+    const auto norm = NormAt(m, /*stores=*/true);
     if (norm && std::ranges::find(norm->members, Id(fold)) != norm->members.end()) continue;
     std::swap(pieces_[m], *with);
     known_[e].alive = true;

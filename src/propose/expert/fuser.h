@@ -121,6 +121,7 @@ class Fuser {
   void FuseScans();
 
   // Folds and the maps that read them, folds of folds, and several results of one.
+  std::optional<Norm> NormAt(std::size_t map_at, bool stores) const;
   void GroupNorms(bool stores = false);
   void TakeEndsOfRows();
   void EndRow(std::size_t norm, Piece& row);
