@@ -332,6 +332,48 @@ def test_json_problem(folder):
     expect(verified.returncode == 1 and "element 7 of y" in verified.stdout, f"a wrong element is found: {verified.stdout}")
 
 
+# Of 16 bits, the second of which does not run in double precision.
+HALVES = {"double": ("self.linear(x)", "bfloat16"), "own": ("self.linear(x.to(torch.bfloat16))", "float32")}
+HALVES_MODEL = """import torch
+import torch.nn as nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(64, 48, dtype=torch.bfloat16)
+    def forward(self, x):
+        return torch.relu(%s)
+def get_inputs():
+    return [torch.randn(32, 64, dtype=torch.%s)]
+def get_init_inputs():
+    return []
+"""
+
+
+def test_halves(folder, interpreters):
+    """verify.py takes what 16 bits round, and not what is a 64th too large everywhere, which is less than an element may be off."""
+    for name, forward in HALVES.items():
+        model = folder / f"{name}.py"
+        model.write_text(HALVES_MODEL % forward)
+        out = folder / name
+        done = hone("import", model, "--python", interpreters[0], "-o", folder / f"{name}.json")
+        expect(done.returncode == 0, f"import {name}: {done.stderr}")
+        done = hone("export", optimized(folder, folder / f"{name}.json"), "--store", folder / "runs.sqlite", "-o", out)
+        expect(done.returncode == 0, f"export {name}: {done.stderr}")
+        verified = run(interpreters[0], out / "verify.py", "--seconds", 0.1)
+        expect(verified.returncode == 0 and ("does not run in double" in verified.stdout) == (name == "own"),
+               f"verify in 16 bits, {name}: {verified.stdout} {verified.stderr}")
+        kernel, entry = (out / "kernel.cc").read_text(), "int32_t hone_run(const HoneCall* call)"
+        (out / "kernel.cc").write_text(kernel.replace(entry, "int32_t right_run(const HoneCall* call)") + (
+            '\nextern "C" HONE_EXPORT %s {\n  int32_t code = right_run(call);\n'
+            "  unsigned short* y = static_cast<unsigned short*>(call->outputs[0].data);\n"
+            "  for (int i = 0; i < 32 * 48; ++i) {\n    unsigned bits = unsigned(y[i]) << 16;\n    float x;\n"
+            "    __builtin_memcpy(&x, &bits, 4);\n    x *= 65.0f / 64;\n    __builtin_memcpy(&bits, &x, 4);\n"
+            "    y[i] = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;\n  }\n"
+            "  return code;\n}\n" % entry))
+        verified = run(interpreters[0], out / "verify.py", "--seconds", 0.1)
+        expect(verified.returncode == 1 and "root mean square" in verified.stdout, f"a 64th too large, {name}: {verified.stdout} {verified.stderr}")
+
+
 CUDA = {  # name: (tensors, operators)
     "softmax": ([("x", [64, 512], "input"), ("y", [64, 512], "output")],
                 [("aten._softmax.default", {"self": "%x", "dim": 1, "half_to_float": False}, ["y"])]),
@@ -352,8 +394,8 @@ class Model(torch.nn.Module):
 """
 
 
-def test_cuda(folder):
-    """What the expert writes for CUDA is one Python file whose kernels nvcc takes, without a device."""
+def test_cuda(folder, interpreters):
+    """What the expert writes for CUDA is one Python file whose kernels nvcc takes, without a device; verify.py says that it needs one."""
     model = folder / "model.py"
     model.write_text(CUDA_MODEL)
     sha = hashlib.sha256(CUDA_MODEL.encode()).hexdigest()
@@ -375,6 +417,9 @@ def test_cuda(folder):
         expect(done.returncode == 0, f"export {name} for CUDA: {done.stderr}")
         if done.returncode != 0:
             continue
+        if interpreters and (out / "hone_kernel.py").exists():  # NVRTC is here
+            verified = run(interpreters[0], out / "verify.py")
+            expect(verified.returncode == 2 and "not checked: " in verified.stdout, f"verify {name} for CUDA: {verified.stdout}")
         plan, text = json.loads((out / "plan.json").read_text()), (out / "model_new.py").read_text()
         names = {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)}
         expect(names == {"ModelNew"}, f"{name}: the classes of model_new.py are {names}")
@@ -424,7 +469,7 @@ def main():
             os.environ["HONE_DATA"] = str(folder / "data")
             tree.lend_machine(HONE, folder / "data")
         test_json_problem(folder)
-        test_cuda(folder)
+        test_cuda(folder, interpreters)
         # The other versions have a pass of their own; that they can use what one of them exported is for any pass.
         alone = interpreters[:1] if os.environ.get("HONE_ONE_TORCH") else interpreters
         with Warm(folder) as warm:
@@ -434,6 +479,7 @@ def main():
             if interpreters:
                 test_bundle(folder, interpreters, warm)
                 test_in_place(folder, interpreters, warm)
+                test_halves(folder, interpreters)
     if not interpreters and not failures:
         tree.skip("no Python with torch is installed")
     tree.finish(failures, f"import and export with {len(interpreters)} torch versions")

@@ -39,6 +39,7 @@ constexpr std::pair<std::string_view, std::string_view> kPurposes[] = {
     {"hone_kernel.py", "`ModelNew` and the `torch.library` operator"},
     {"hone_module.py", "builds, loads and calls the kernel from plain Python"},
     {"verify.py", "checks and times it again, without hone"},
+    {"hone_tolerance.py", "how far verify.py lets results be off"},
     {"sample.safetensors", "inputs and results in double precision, for verify.py"},
     {"model_new.py", "`ModelNew` as one file, for PyTorch and for KernelBench's evaluator"},
     {"export.json", "the same facts for programs"},

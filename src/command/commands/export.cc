@@ -248,6 +248,16 @@ Result<bool> WriteSample(const Problem& problem, int threads, const std::string&
   return true;
 }
 
+// A line, or none if the form has no verify.py.
+std::string HowToCheck(const std::string& folder, const std::vector<std::string>& paths, const ExportMaterial& material,
+                       bool too_large) {
+  if (std::find(paths.begin(), paths.end(), "verify.py") == paths.end()) return "";
+  std::string_view against = "against PyTorch";
+  if (material.model.empty())
+    against = too_large ? "nothing: a sample would take more than 64 MB" : "against a stored sample";
+  return fmt::format("check it again with `python {}/verify.py` ({})\n", folder, against);
+}
+
 // A candidate that belongs to no run.
 Result<Answer> ExportProgram(VerbCall& call, const ExportForm& form, const std::string& folder) {
   const std::string path = call.Text("program");
@@ -268,16 +278,17 @@ Result<Answer> ExportProgram(VerbCall& call, const ExportForm& form, const std::
   if (form.name == "bundle") HONE_TRY(Compile(machine, material));
   SetTools(material);
   const auto paths = HONE_TRY(WriteForm(form, material, folder));
-  return Answer({{"folder", folder},
-                 {"form", form.name},
-                 {"run", ""},
-                 {"attempt", 0},
-                 {"files", paths},
-                 {"model", !material.model.empty()},
-                 {"sample", false},
-                 {"warm_us", 0},
-                 {"speedup", 0}},
-                fmt::format("{}: {}, neither judged nor timed\n", folder, path));
+  return Answer(
+      {{"folder", folder},
+       {"form", form.name},
+       {"run", ""},
+       {"attempt", 0},
+       {"files", paths},
+       {"model", !material.model.empty()},
+       {"sample", false},
+       {"warm_us", 0},
+       {"speedup", 0}},
+      fmt::format("{}: {}, neither judged nor timed\n", folder, path) + HowToCheck(folder, paths, material, false));
 }
 
 Result<Answer> RunExport(VerbCall& call) {
@@ -325,13 +336,8 @@ Result<Answer> RunExport(VerbCall& call) {
   if (timing && !timing->against.empty() && timing->against[0].speedup)
     text += fmt::format(", {}", SpeedWords(*timing->against[0].speedup, timing->against[0].baseline));
   text += '\n';
-  if (form->name == "bundle" && !on_cuda) {
-    std::string verified = "against PyTorch";
-    if (material.model.empty())
-      verified = too_large ? "nothing: a sample would take more than 64 MB" : "against a stored sample";
-    if (!material.why_no_model.empty()) text += material.why_no_model + '\n';
-    text += fmt::format("check it again with `python {}/verify.py` ({})\n", folder, verified);
-  }
+  if (!material.why_no_model.empty() && !on_cuda && form->name == "bundle") text += material.why_no_model + '\n';
+  text += HowToCheck(folder, paths, material, too_large);
   return Answer({{"folder", folder},
                  {"form", form->name},
                  {"run", material.run.id},

@@ -1,6 +1,8 @@
 // The kernel with all that it takes to use it from PyTorch and to check it without hone.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <variant>
@@ -13,8 +15,8 @@
 #include "report/model_new.h"
 
 namespace hone {
-extern const std::string_view kPythonModule, kPythonKernel, kPythonVerify, kPythonInPlace, kPythonCpuCalls,
-    kPythonCudaCalls;
+extern const std::string_view kPythonModule, kPythonKernel, kPythonVerify, kPythonTolerance, kPythonInPlace,
+    kPythonCpuCalls, kPythonCudaCalls;
 extern const std::string_view kLaunches, kLibraryLaunches, kLibraryCalls;
 }  // namespace hone
 
@@ -61,6 +63,14 @@ std::string LeftOut(const Problem& problem) {
   return writes.empty() ? "" : "\nIt does not all that Model does: " + writes + ".\n\n";
 }
 
+std::vector<ExportedFile> CheckingFiles() {
+  return {{"verify.py", std::string(kPythonVerify), {}}, {"hone_tolerance.py", std::string(kPythonTolerance), {}}};
+}
+constexpr std::string_view kHowToCheck =
+    "\n## How to check it\n"
+    "`python verify.py` needs no hone. It exits with 0 only if the kernel is right, and says how fast both sides "
+    "are.\n";
+
 // The kernel as machine code, and what launches it.
 std::vector<ExportedFile> CompiledFiles(const ExportMaterial& material) {
   const Plan& plan = material.compiled->plan;
@@ -79,6 +89,7 @@ std::vector<ExportedFile> CompiledFiles(const ExportMaterial& material) {
   files.push_back({"hone_calls.py", std::string(kPythonCudaCalls), {}});
   files.push_back({"hone_in_place.py", std::string(kPythonInPlace), {}});
   files.push_back({"hone_module.py", std::string(kPythonModule), {}});
+  if (!material.model.empty()) std::ranges::move(CheckingFiles(), std::back_inserter(files));
   return files;
 }
 
@@ -116,6 +127,7 @@ Result<std::vector<ExportedFile>> WriteCuda(const ExportMaterial& material) {
   readme += "## How fast\n" + SpeedSection(material) + "\n## How to use it\n" + usage + Writes(material.problem) +
             LeftOut(material.problem);
   readme += "\n`plan.json` is the same for other programs: sources, and what to launch with them.\n";
+  if (material.compiled && !material.model.empty()) readme += kHowToCheck;
   readme += "\n## Files\n" + FileTable(files);
   files.push_back({"README.md", std::move(readme), {}});
   return files;
@@ -129,7 +141,7 @@ Result<std::vector<ExportedFile>> Write(const ExportMaterial& material) {
   files.push_back({"hone_calls.py", std::string(kPythonCpuCalls), {}});
   files.push_back({"hone_in_place.py", std::string(kPythonInPlace), {}});
   files.push_back({"hone_module.py", std::string(kPythonModule), {}});
-  files.push_back({"verify.py", std::string(kPythonVerify), {}});
+  std::ranges::move(CheckingFiles(), std::back_inserter(files));
   if (!material.sample_path.empty()) files.push_back({"sample.safetensors", {}, material.sample_path});
   files.push_back({"export.json", ExportFacts(material), {}});
 
@@ -145,10 +157,7 @@ Result<std::vector<ExportedFile>> Write(const ExportMaterial& material) {
       "`.data`).\n\n"
       "Other programs call `kernel.cc` through the C interface of `include/hone/module.h`:\n```\n" +
       CompilerLine(material) + "```\n";
-  readme +=
-      "\n## How to check it\n"
-      "`python verify.py` needs no hone. It exits with 0 only if the kernel is right, and says how fast both sides "
-      "are.\n";
+  readme += kHowToCheck;
   readme += "\n## Files\n" + FileTable(files);
   files.push_back({"README.md", std::move(readme), {}});
   return files;

@@ -4,8 +4,8 @@
 
 With model.py it needs PyTorch: ModelNew is held against Model in float64, element by element, on fresh parameters and inputs of
 several seeds and scales, before and after the timing; both find the same in what they write into, and what they leave there is compared
-like results. Without model.py it needs nothing but Python: the kernel is held against the
-sample of inputs and double-precision results in sample.safetensors.
+like results. A kernel for CUDA is held against Model on the device that PyTorch has. Without model.py a kernel for the CPU needs
+nothing but Python: it is held against the sample of inputs and double-precision results in sample.safetensors.
 Exit status: 0 right, 1 wrong, 2 it could not be checked.
 """
 import argparse
@@ -24,26 +24,14 @@ sys.path.insert(0, HERE)
 
 try:
     import hone_module
+    import hone_tolerance
+    from hone_tolerance import Wrong
 except (OSError, ValueError, KeyError) as error:
     print("%s is not whole: %s; export it again" % (HERE, error))
     sys.exit(2)
 
-# An element may be off by FACTOR times the sum of: one rounding of the result; what rounding the inputs and parameters does to it; and
-# the error that PyTorch itself makes in this precision (root mean square over the tensor). Another order of summation differs from
-# PyTorch's by a few times these; a skipped element, a lower precision or a wrong operator by thousands.
-FACTOR = 16
-UNITS = {"fp64": 2.0**-53, "fp32": 2.0**-24, "tf32": 2.0**-11, "bf16": 2.0**-8, "fp16": 2.0**-11}  # of one rounding
-STORED = {name: 0.5 ** (row["mantissa"] + 1) for name, row in hone_module.TYPES.items() if row["mantissa"]}
-ROUNDINGS = 3  # random roundings of the inputs that are tried
+ROUNDINGS = 3  # random roundings of the inputs that are tried, of each size
 DRAWS = [("seed 1", 1, 1.0), ("seed 2", 2, 1.0), ("seed 3", 3, 1.0), ("scale 2^-10", 4, 2.0**-10), ("scale 2^10", 5, 2.0**10)]
-
-
-def contract_unit():
-    contract = hone_module.PROBLEM.get("contract", "torch")
-    if contract in UNITS:
-        return UNITS[contract]
-    reals = [STORED[tensor["dtype"]] for tensor in hone_module.PROBLEM["tensors"] if tensor["dtype"] in STORED]
-    return max(reals, default=STORED["f32"])
 
 
 def time_text(seconds):
@@ -51,10 +39,6 @@ def time_text(seconds):
         if seconds * scale < 1000:
             return "%.3g %s" % (seconds * scale, unit)
     return "%.3g s" % seconds
-
-
-class Wrong(Exception):
-    """One line that says where the kernel is wrong."""
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -72,23 +56,46 @@ def verify_model(options):
     import hone_kernel
 
     Model, ModelNew, source = hone_kernel.model.Model, hone_kernel.ModelNew, hone_kernel.model
-    in_place = hone_kernel.IN_PLACE
-    unit = contract_unit()
-    print("%s, torch %s, %d threads" % (hone_module.PROBLEM["name"], torch.__version__, torch.get_num_threads()))
+    own_types, on_the_cpu = [], []  # anything: Model does not run in double precision; numbers are not drawn on the device
+    in_place, device = hone_kernel.IN_PLACE, hone_kernel.DEVICE
+    if device == "cuda" and not torch.cuda.is_available():
+        return could_not("PyTorch %s sees no CUDA device" % torch.__version__)
+    where = "%d threads" % torch.get_num_threads() if device == "cpu" else torch.cuda.get_device_name()
+    unit = hone_tolerance.contract_unit()
+    print("%s, torch %s, %s" % (hone_module.PROBLEM["name"], torch.__version__, where))
     print("tolerance of an element: %d x (2^%g |reference| + the effect of rounding inputs and parameters + PyTorch's own error)" %
-          (FACTOR, math.log2(unit)))
+          (hone_tolerance.FACTOR, math.log2(unit)))
+
+    def drawn(seed, function):
+        """What the function makes of random numbers: on the device, where that is fast, unless the file says that they are the CPU's."""
+        if device != "cpu" and not on_the_cpu:
+            torch.manual_seed(seed)
+            try:
+                with torch.device(device):
+                    return function()
+            except (RuntimeError, TypeError, ValueError):
+                on_the_cpu.append(True)
+        torch.manual_seed(seed)
+        return function()
 
     def make(kind, seed):
-        torch.manual_seed(seed)
-        init = source.get_init_inputs() if hasattr(source, "get_init_inputs") else []
-        return kind(*init) if isinstance(init, (list, tuple)) else kind(**init)
+        def made():
+            init = source.get_init_inputs() if hasattr(source, "get_init_inputs") else []
+            return kind(*init) if isinstance(init, (list, tuple)) else kind(**init)
+        return drawn(seed, made).to(device)
 
     def draw(seed, scale):
-        torch.manual_seed(1000 + seed)
-        return tree_map(lambda x: x * scale if isinstance(x, torch.Tensor) and x.is_floating_point() else x, list(source.get_inputs()))
+        def scaled(x):
+            x = x.to(device)
+            return x * scale if x.is_floating_point() and x.element_size() > 1 else x
+        inputs = drawn(1000 + seed, lambda: list(source.get_inputs()))
+        return tree_map(lambda x: scaled(x) if isinstance(x, torch.Tensor) else x, inputs)
 
     def tensors(result):
         return [x for x in tree_flatten(result)[0] if isinstance(x, torch.Tensor)]
+
+    def same_bytes(x, y):
+        return torch.equal(x.contiguous().flatten().view(torch.uint8), y.contiguous().flatten().view(torch.uint8))
 
     def copies(inputs):
         return tree_map(lambda x: x.clone() if isinstance(x, torch.Tensor) else x, inputs)
@@ -113,26 +120,36 @@ def verify_model(options):
             if tensor is not None and tensor.is_floating_point():
                 tensor.copy_(torch.randn(tensor.shape) * scale)
 
-    def rounded(tensor):
-        """A neighbour of each element, up or down by chance."""
-        return tensor * (1 + unit * (torch.randint(0, 2, tensor.shape).to(tensor.dtype) * 2 - 1))
+    def rounded(tensor, units):
+        """Each element up or down by chance. Of those that are stored in few bits, at least every other has a neighbour so near."""
+        step = (2 if tensor.element_size() < 8 else 1) * unit * units
+        wide = torch.float64 if tensor.element_size() > 2 else torch.float32
+        up = torch.randint(0, 2, tensor.shape, device=tensor.device, dtype=torch.int8).to(wide)
+        return up.mul_(2 * step).add_(1 - step).mul_(tensor.to(wide)).to(tensor.dtype)
 
-    def reference(model, inputs, rounding=None):
-        """Model in double precision; its own tensors are made in it, too."""
-        try:
-            return computed(model, inputs, torch.float64, rounding, lambda tensor: False)
-        except RuntimeError:  # forward may say the type of what it writes, as in cache[place] = x.to(torch.bfloat16)
-            written_ones = written(model, inputs).values()
+    def reference(model, inputs, rounding=None, units=1):
+        """Model in double precision; its own tensors are made in it, too. Where it does not run there, in its own types."""
+        if not own_types:
+            try:
+                return computed(model, inputs, rounding, units, lambda tensor: False)
+            except (RuntimeError, ValueError) as error:
+                why = " ".join(str(error).split())
+            # forward may say the type of what it writes, as in cache[place] = x.to(torch.bfloat16)
             bytes_of = [x.element_size() for x in [*tensors(inputs), *model.parameters(), *model.buffers()] if x.is_floating_point()]
-            narrow = {x.dtype for x in written_ones if x.is_floating_point() and x.element_size() < max(bytes_of)}
-            if not narrow:
-                raise
-            return computed(model, inputs, torch.float64, rounding, lambda tensor: tensor.dtype in narrow)
+            narrow = {x.dtype for x in written(model, inputs).values() if x.is_floating_point() and x.element_size() < max(bytes_of)}
+            try:
+                if narrow:
+                    return computed(model, inputs, rounding, units, lambda tensor: tensor.dtype in narrow)
+            except (RuntimeError, ValueError):
+                pass
+            print("Model does not run in double precision (%.100s): held against what it gives in its own" % why)
+            own_types.append(True)
+        return computed(model, inputs, rounding, units, lambda tensor: True)
 
-    def computed(model, inputs, dtype, rounding, stays):
-        """In this type, but for tensors that stay in theirs."""
+    def computed(model, inputs, rounding, units, stays):
+        """In double precision, but for tensors that stay in their types."""
         model = copy.deepcopy(model)
-        change = rounded if rounding is not None else lambda tensor: tensor
+        change = (lambda tensor: rounded(tensor, units)) if rounding is not None else lambda tensor: tensor
         torch.manual_seed(rounding or 0)
         given = {id(x) for x in [*model.parameters(), *model.buffers(), *(hone_kernel.find(model, key) for key in in_place.held if key)]}
         own = {id(x): x for part in model.modules() for row in (part._parameters, part._buffers, vars(part)) for x in row.values()
@@ -140,14 +157,14 @@ def verify_model(options):
         held = [hone_kernel.find_part(model, key) for key in in_place.held if key]  # objects' that modules hold, too
         own.update((id(x), x) for x in held if x.is_floating_point())
         for x in own.values():  # stays the same object, which may be held under two names
-            value = x.data if stays(x) else x.data.to(dtype)
+            value = x.data if stays(x) else x.data.double()
             x.data = change(value) if id(x) in given else value
-        inputs = tree_map(lambda x: change(x if stays(x) else x.to(dtype)) if isinstance(x, torch.Tensor) and x.is_floating_point() else x,
+        inputs = tree_map(lambda x: change(x if stays(x) else x.double()) if isinstance(x, torch.Tensor) and x.is_floating_point() else x,
                           copies(inputs))
         usual = torch.get_default_dtype()
-        torch.set_default_dtype(dtype)
+        torch.set_default_dtype(usual if own_types else torch.float64)
         try:
-            return [x.to(dtype) if x.is_floating_point() else x for x in everything(model, inputs, model(*inputs))]
+            return everything(model, inputs, model(*inputs))
         finally:
             torch.set_default_dtype(usual)
 
@@ -167,48 +184,25 @@ def verify_model(options):
     def compare(what, model, inputs, got):
         """`got`: of a call on the same inputs, by who held what `model` holds now."""
         exact = reference(model, inputs)
-        nearby = [reference(model, inputs, 77 + i) for i in range(ROUNDINGS)]
+        effects = hone_tolerance.Effects(exact)
+        for units in hone_tolerance.SIZES:
+            for i in range(ROUNDINGS):
+                effects.see(units, reference(model, inputs, 77 + i, units))
         own = call(copy.deepcopy(model), copies(inputs))
         if [tuple(x.shape) for x in got] != [tuple(x.shape) for x in own] or [x.dtype for x in got] != [x.dtype for x in own]:
             raise Wrong("%s: ModelNew gives %s, Model %s" % (what, [(tuple(x.shape), x.dtype) for x in got],
                                                             [(tuple(x.shape), x.dtype) for x in own]))
+        reals = [x for x in exact if x.is_floating_point()]
         worst = (0.0, "")
-        for i, spec in enumerate(hone_module.OUTPUTS):
-            if got[i].numel() == 0:
+        for spec, *result in zip(hone_module.OUTPUTS, got, own, exact, effects.found):
+            if result[0].numel() == 0:
                 continue
-            if not got[i].is_floating_point():
-                # What a rounding of the inputs changes is not decided in this precision.
-                decided = torch.stack([other[i] == exact[i] for other in nearby] + [own[i] == exact[i]]).all(0)
-                bad = (got[i] != exact[i]) & decided
-                if bool(bad.any()):
-                    at = tuple(bad.nonzero()[0].tolist())
-                    raise Wrong("%s: %s%s is %s, expected %s" % (what, spec["name"], list(at), got[i][at].item(), exact[i][at].item()))
+            if not result[0].is_floating_point():
+                hone_tolerance.check_wholes(what, spec, *result, reals)
                 continue
-            value = got[i].double()
-            effect = torch.stack([(other[i] - exact[i]).abs() for other in nearby]).amax(0).nan_to_num(0.0, 0.0, 0.0)
-            finite = own[i].double().isfinite() & exact[i].isfinite()
-            difference = (own[i].double() - exact[i])[finite]
-            own_error = difference.pow(2).mean().sqrt().item() if difference.numel() else 0.0
-            one = max(unit, STORED[spec["dtype"]])
-            tolerance = FACTOR * (one * exact[i].abs() + effect + own_error + torch.finfo(own[i].dtype).tiny)
-            error = (value - exact[i]).abs()
-            ratio = error / tolerance
-            # Where PyTorch itself is not finite in this precision, the same is right, and so is the exact value.
-            same = (value == own[i].double()) | (value.isnan() & own[i].isnan())
-            ratio = torch.where(~finite & same, torch.zeros_like(ratio), ratio).nan_to_num(math.inf, math.inf, math.inf)
-            at = int(ratio.argmax())
-            index = []
-            for extent in reversed(ratio.shape):
-                index.insert(0, at % extent)
-                at //= extent
-            at = tuple(index)
-            text = "%s%s is %.9g, expected %.9g, tolerance %.3g" % (spec["name"], index, value[at].item(), exact[i][at].item(),
-                                                                   tolerance[at].item())
-            if not ratio[at].item() <= 1:
-                wrong = int((~(ratio <= 1)).sum())
-                raise Wrong("%s: %s; %d of %d elements are wrong" % (what, text, wrong, ratio.numel()))
-            if ratio[at].item() >= worst[0]:
-                worst = (ratio[at].item(), "off by %.3g at %s%s" % (error[at].item(), spec["name"], index))
+            ratio, text = hone_tolerance.check_reals(what, spec, *result, unit, not own_types)
+            if ratio >= worst[0]:
+                worst = (ratio, text)
         print("  %-22s largest error %.3f of its tolerance%s" % (what, worst[0], "; " + worst[1] if worst[1] else ""))
 
     def same_parameters(old, new):
@@ -216,7 +210,7 @@ def verify_model(options):
         if list(ours) != list(theirs):
             raise Wrong("ModelNew has other parameters than Model: %s, not %s" % (list(ours), list(theirs)))
         for key, value in theirs.items():
-            if not torch.equal(value, ours[key]) and not bool(value.isnan().any()):
+            if not same_bytes(value, ours[key]) and not bool((value.double() if value.is_floating_point() else value).isnan().any()):
                 raise Wrong("ModelNew draws other values for %s than Model" % key)
 
     arguments_written = {in_place.arguments.index(hone_module.INPUTS[place]) for place in in_place.places if in_place.held[place] is None}
@@ -230,7 +224,7 @@ def verify_model(options):
             given = copies(inputs)
             got = call(new, given)
             for place, (x, y) in enumerate(zip(tensors(given), tensors(inputs))):
-                if place not in arguments_written and not torch.equal(x, y) and not bool(y.isnan().any()):
+                if place not in arguments_written and not same_bytes(x, y):
                     raise Wrong("%s: an input was modified" % what)
             compare(what, old, inputs, got)
         # The same ModelNew with other parameters has to see them.
@@ -254,7 +248,8 @@ def verify_model(options):
             for tensor, values in kept:
                 tensor.copy_(values)
 
-        ours, theirs = measure(options.seconds, lambda: new(*inputs), lambda: old(*inputs), before=put_back)
+        timed = measure if device == "cpu" else measure_on_device
+        ours, theirs = timed(options.seconds, lambda: new(*inputs), lambda: old(*inputs), before=put_back)
         put_back()
         compare_now("after the timing", inputs)
         compare_now("after it, fresh inputs", draw(8, 1.0), goes_on=True)
@@ -262,8 +257,8 @@ def verify_model(options):
     if hone_kernel.WRITES:
         print("not checked: %s" % hone_kernel.WRITES)
     median, other = statistics.median(ours), statistics.median(theirs)
-    print("ModelNew %s, Model %s: %.2fx as fast (medians of %d and %d calls, %d threads each)" %
-          (time_text(median), time_text(other), other / median, len(ours), len(theirs), torch.get_num_threads()))
+    print("ModelNew %s, Model %s: %.2fx as fast (medians of %d and %d calls, %s)" %
+          (time_text(median), time_text(other), other / median, len(ours), len(theirs), where + " each" if device == "cpu" else "by events"))
     print("timed as a program calls them, through PyTorch and on the same inputs each time; the run that the kernel is from timed it\n"
           "alone, on inputs that change, and left out turns in which the machine was busy: docs/export.md of hone says more")
     for name, row in (("ModelNew", ours), ("Model", theirs)):
@@ -275,8 +270,8 @@ def verify_model(options):
 
 
 def measure(seconds, *functions, before=lambda: None):
-    """Seconds of each call, in alternating blocks, so that both see the same machine. `before` each it is not timed. The start of a block is not counted: threads
-    of the other function's library may still spin, and caches hold its data."""
+    """Seconds of each call, in alternating blocks, so that both see the same machine. `before` each it is not timed. The start of a
+    block is not counted: threads of the other function's library may still spin, and caches hold its data."""
     times = [[] for _ in functions]
     once = []
     for function in functions:
@@ -301,6 +296,30 @@ def measure(seconds, *functions, before=lambda: None):
                 del result
                 before()
                 begin = time.perf_counter()
+    return times
+
+
+def measure_on_device(seconds, *functions, before=lambda: None):
+    """As measure does, between two events of the device, calls queued one behind another."""
+    import torch
+
+    def block(function, calls):
+        events = []
+        for _ in range(calls):
+            before()
+            events.append((torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)))
+            events[-1][0].record()
+            function()
+            events[-1][1].record()
+        torch.cuda.synchronize()
+        return [begin.elapsed_time(end) / 1e3 for begin, end in events]
+
+    calls = [max(4, min(400, int(0.05 / max(block(function, 2)[1], 1e-6)))) for function in functions]
+    times = [[] for _ in functions]
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or not all(len(row) >= 5 for row in times):
+        for row, function, count in zip(times, functions, calls):
+            row += block(function, count)[count // 4:]
     return times
 
 
