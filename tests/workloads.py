@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every workload of examples/workloads imports and has a first program, of which the processor judges the small ones. workloads.py HONE
+"""Every workload of examples/workloads imports and has a first program within a second, of which the processor judges the small ones.
+workloads.py HONE
 
 PyTorch itself is held against the oracle beside them, as a module that a user brings. What examples/spellings become on a device is of
 the families that it should be of. Exit status 77: skipped, no torch of version 2.
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import tree
 
@@ -85,6 +87,7 @@ FAMILIES = {
                    .split(),
     "windows": ["matmul", "nest", "attention", "matmul"],
 }
+MOST_SECONDS = 1  # for a first program, from its problem.json
 GROUPED = "moe_"  # their products need a PyTorch that has torch._grouped_mm
 
 
@@ -105,18 +108,35 @@ def run(environment, *arguments):
     return subprocess.run([HONE, *map(str, arguments)], capture_output=True, text=True, timeout=900, env=environment)
 
 
+def first_program(problem, target, environment):
+    """(its text, what is wrong or None)"""
+    for last in (False, True):  # once more where the machine was busy
+        begin = time.monotonic()
+        done = run(environment, "propose", problem, "--target", target, *(["--device", "h200"] if target == "cuda" else []))
+        seconds = time.monotonic() - begin
+        if done.returncode or not done.stdout:
+            return "", f"has no program on {target}: {done.stderr.strip()}"
+        if seconds <= MOST_SECONDS:
+            break
+        if last:
+            return "", f"its first program on {target} takes {seconds:.2f} s"
+    return done.stdout, None
+
+
 def wrong_with(file, folder, environment):
-    """What is wrong with a small workload, or None."""
-    problem, program = folder / f"{file.stem}.json", folder / f"{file.stem}.hk"
+    """What is wrong with a workload, or None. Small ones are judged."""
+    problem = folder / f"{file.stem}.json"
     done = run(environment, "import", file, "-o", problem)
     if done.returncode or "cannot optimize" in done.stderr:
         return done.stderr.strip()
     for target in ("cuda", "cpu"):  # the latter's is evaluated
-        done = run(environment, "propose", problem, "--target", target, *(["--device", "h200"] if target == "cuda" else []))
-        if done.returncode or not done.stdout:
-            return f"has no program on {target}: {done.stderr.strip()}"
-        program = folder / f"{file.stem}.{'cc' if done.stdout.startswith('//') else 'hk'}"
-        program.write_text(done.stdout)
+        text, wrong = first_program(problem, target, environment)
+        if wrong:
+            return wrong
+    if not file.stem.endswith("_small"):
+        return None
+    program = folder / f"{file.stem}.{'cc' if text.startswith('//') else 'hk'}"
+    program.write_text(text)
     done = run(environment, "evaluate", problem, program, "--baseline", file, "--budget", "0.1", "--json")
     document = json.loads(done.stdout or "{}")
     if document.get("outcome") != "accepted":
@@ -133,8 +153,10 @@ def wrongly_spelled(file, folder, environment):
     done = run(environment, "import", file, "-o", problem)
     if done.returncode:
         return done.stderr.strip()
-    done = run(environment, "propose", problem, "--target", "cuda", "--device", "h200")
-    families = re.findall(r"^\w+(?:: [^=]*)? = (\w+)", done.stdout, re.M)
+    text, wrong = first_program(problem, "cuda", environment)
+    if wrong:
+        return wrong
+    families = re.findall(r"^\w+(?:: [^=]*)? = (\w+)", text, re.M)
     return None if families == FAMILIES[file.stem] else f"it is {families}, not {FAMILIES[file.stem]}"
 
 
@@ -143,12 +165,13 @@ def main():
     if python is None:
         print("skipped: no torch of version 2")
         sys.exit(77)
-    files = [file for file in sorted(WORKLOADS.glob("*_small.py")) if grouped or not file.stem.startswith(GROUPED)]
+    whole = {file.stem for file in WORKLOADS.glob("*.py") if "\ndef get_inputs" in file.read_text()}
+    files = [WORKLOADS / f"{name}.py" for name in sorted(whole)
+             if f"{name}_small" not in whole and (grouped or not name.startswith(GROUPED))]
     problems = []
     for file in files:
-        whole = file.with_name(file.name.replace("_small", ""))
-        if not whole.is_file():
-            problems.append(f"{file.relative_to(tree.ROOT)}:1: there is no {whole.name}")
+        if file.stem.endswith("_small") and file.stem[: -len("_small")] not in whole:
+            problems.append(f"{file.relative_to(tree.ROOT)}:1: there is no {file.stem[: -len('_small')]}.py")
     with tempfile.TemporaryDirectory(prefix="hone-workloads-", dir="/var/tmp") as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         environment = dict(os.environ, HONE_PYTHON=python, HONE_DATA=folder + "/data")
         for file, wrong in zip(files, pool.map(lambda file: wrong_with(file, pathlib.Path(folder), environment), files)):
