@@ -336,10 +336,11 @@ def test_json_problem(folder):
 HALVES = {"double": ("self.linear(x)", "bfloat16"), "own": ("self.linear(x.to(torch.bfloat16))", "float32")}
 HALVES_MODEL = """import torch
 import torch.nn as nn
+from beside_it import WIDTH
 class Model(nn.Module):
     def __init__(self):
         super().__init__()
-        self.linear = nn.Linear(64, 48, dtype=torch.bfloat16)
+        self.linear = nn.Linear(WIDTH, 48, dtype=torch.bfloat16)
     def forward(self, x):
         return torch.relu(%s)
 def get_inputs():
@@ -350,7 +351,12 @@ def get_init_inputs():
 
 
 def test_halves(folder, interpreters):
-    """verify.py takes what 16 bits round, and not what is a 64th too large everywhere, which is less than an element may be off."""
+    """verify.py takes what 16 bits round, and not what is a 64th too large everywhere, which is less than an element may be off.
+
+    It says which file the model imports that is not there.
+    """
+    (folder / "beside_it.py").write_text("WIDTH = 64\n")
+    there = dict(os.environ, PYTHONPATH=str(folder))
     for name, forward in HALVES.items():
         model = folder / f"{name}.py"
         model.write_text(HALVES_MODEL % forward)
@@ -359,7 +365,10 @@ def test_halves(folder, interpreters):
         expect(done.returncode == 0, f"import {name}: {done.stderr}")
         done = hone("export", optimized(folder, folder / f"{name}.json"), "--store", folder / "runs.sqlite", "-o", out)
         expect(done.returncode == 0, f"export {name}: {done.stderr}")
-        verified = run(interpreters[0], out / "verify.py", "--seconds", 0.1)
+        verified = run(interpreters[0], out / "verify.py")
+        expect(verified.returncode == 2 and f"imports beside_it, which Python does not find here: add the folder that model.py was in "
+               f"to PYTHONPATH ({folder})" in verified.stdout, f"a file that is missing: {verified.stdout} {verified.stderr}")
+        verified = run(interpreters[0], out / "verify.py", "--seconds", 0.1, env=there)
         expect(verified.returncode == 0 and ("does not run in double" in verified.stdout) == (name == "own"),
                f"verify in 16 bits, {name}: {verified.stdout} {verified.stderr}")
         kernel, entry = (out / "kernel.cc").read_text(), "int32_t hone_run(const HoneCall* call)"
@@ -370,7 +379,7 @@ def test_halves(folder, interpreters):
             "    __builtin_memcpy(&x, &bits, 4);\n    x *= 65.0f / 64;\n    __builtin_memcpy(&bits, &x, 4);\n"
             "    y[i] = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;\n  }\n"
             "  return code;\n}\n" % entry))
-        verified = run(interpreters[0], out / "verify.py", "--seconds", 0.1)
+        verified = run(interpreters[0], out / "verify.py", "--seconds", 0.1, env=there)
         expect(verified.returncode == 1 and "root mean square" in verified.stdout, f"a 64th too large, {name}: {verified.stdout} {verified.stderr}")
 
 

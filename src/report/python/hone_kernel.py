@@ -256,7 +256,11 @@ def reals(found):
 
 
 if os.path.exists(os.path.join(HERE, "model.py")):
-    model = load("model")
+    try:
+        model = load("model")
+    except ModuleNotFoundError as error:
+        raise KernelError("model.py imports %s, which Python does not find here: add the folder that model.py was in to PYTHONPATH (%s)" %
+                          (error.name, os.path.dirname(PROVENANCE.get("source", "")) or "unknown")) from None
     KEYS = [PROVENANCE.get("parameter " + spec["name"]) for spec in PARAMETERS]  # dotted names in Model; None: a constant
     CONSTANTS = {}  # device -> those of PARAMETERS that are none of the module's
     NUMBERS = PROVENANCE.get("constant arguments", "")
