@@ -186,7 +186,7 @@ void ExpectTheHostsLists(const Graph& graph, std::int64_t rows) {
   const CudaNests nests = WriteCudaNests(graph, TorchProducts::kF32, kAnyLooks);
   EXPECT_EQ(nests.runs.at(nests.runs.size() - 2).launches[0].count, 4);
   const HostNests host(SourcesOfOracle(graph, kAnyLooks));
-  const EmulatedNests device(nests, kAnyBytes, testing::kThreadsTakeTurns);
+  const EmulatedNests device(nests, kAnyBytes, testing::ThreadsTakeTurns());
   const std::pair<const char*, KeyOf> keys[] = {
       {"half of them in one row, some of all others",
        [&](std::int64_t i) { return i % 2 == 0 ? rows - 1 : i * 7919 % rows; }},
@@ -243,7 +243,7 @@ TEST(KeyListsTest, ABlockMakesALongListOfAnyFold) {
   const CudaNests nests = WriteCudaNests(graph, TorchProducts::kF32, kAnyLooks);
   EXPECT_NE(nests.Source(0, nests.kernels.size()).find("ForLongLists({wanted_begin"), std::string::npos);
   const HostNests host(SourcesOfOracle(graph, kAnyLooks));
-  const EmulatedNests device(nests, kAnyBytes, testing::kThreadsTakeTurns);
+  const EmulatedNests device(nests, kAnyBytes, testing::ThreadsTakeTurns());
   const auto data = Drawn(graph.problem(), [](std::int64_t i) { return i % 5 < 3 ? 699 : i * 37 % 800; });
   std::vector<const void*> inputs;
   for (const auto& bytes : data) inputs.push_back(bytes.data());

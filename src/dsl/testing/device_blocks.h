@@ -19,6 +19,7 @@
 
 #include "base/files.h"
 #include "base/process.h"
+#include "base/testing/taking_turns.h"
 #include "candidate/plan.h"
 #include "dsl/cuda/attention_wgmma.h"
 #include "dsl/cuda/device_helpers.h"
@@ -208,7 +209,7 @@ class DeviceBlocksTest : public ::testing::Test {
     static const auto folder = TempDirectory::Create("device_stand_ins");
     if (!folder) return "";
     const std::string header = folder->path() + "/stand_ins.h";
-    std::ofstream(header) << kDeviceStandIns << kDeviceProducts;
+    std::ofstream(header) << kDeviceStandIns << hone::testing::kTakingTurns << kDeviceBlocks << kDeviceProducts;
     CompileForHost({"-x", "c++-header", header, "-o", header + ".gch"});
     return folder->path();
   }

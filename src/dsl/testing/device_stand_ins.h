@@ -51,14 +51,10 @@ struct Products {
 inline constexpr std::string_view kDeviceStandIns = R"(#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <csetjmp>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <vector>
-#include <ucontext.h>
 #define asm
 #define volatile(...)
 #define __device__
@@ -68,7 +64,6 @@ inline constexpr std::string_view kDeviceStandIns = R"(#include <algorithm>
 #define __forceinline__ inline
 #define __grid_constant__
 #define __launch_bounds__(...)
-struct Block;
 struct Three {
   int x = 0, y = 0, z = 0;
 };
@@ -168,35 +163,10 @@ void ReadOnce(unsigned (&to)[WORDS], const void* from, bool is_there) {
   if (is_there) std::memcpy(to, from, sizeof(to));
 }
 
-// --- Blocks.
-struct Thread {
-  ucontext_t begin;
-  jmp_buf at;
-  int number, block;
-  Block* there;
-  const unsigned* phase;  // while this is `was` it waits; null: it does not
-  unsigned was;
-  bool begun, done;
-};
-static Thread* running;
-static jmp_buf others;
-static void WaitWhile(const unsigned& phase, unsigned was) {
-  if (phase != was) return;
-  running->phase = &phase;
-  running->was = was;
-  if (_setjmp(running->at) == 0) _longjmp(others, 1);
-}
-struct Meeting {
-  int count, left;
-  unsigned phase = 0;
-  Meeting(int threads) : count(threads), left(threads) {}
-  void Wait() {
-    if (--left > 0) return WaitWhile(phase, phase);
-    left = count;
-    ++phase;
-  }
-};
-struct Barrier {
+)";
+
+// Blocks, behind kTakingTurns.
+inline constexpr std::string_view kDeviceBlocks = R"(struct Barrier {
   int arrivals = 0, left = 0;
   long bytes = 0;
   unsigned phase = 0;
@@ -252,52 +222,20 @@ static T __shfl_xor_sync(unsigned, T x, int with) {
 }
 template <class Kernel>
 void RunGrid(int blocks, int threads, int cluster, const Kernel& kernel) {
-  constexpr std::size_t kStack = 256 << 10;
-  static const Kernel* body;
-  body = &kernel;
   gridDim.x = blocks;
-  const std::unique_ptr<char[]> stacks(new char[threads * cluster * kStack]);
+  Threads of_cluster(threads * cluster, 256 << 10);
   for (int first = 0; first < blocks; first += cluster) {
     std::vector<std::unique_ptr<Block>> made;
     Meeting together(threads * cluster);
-    std::vector<Thread> all(threads * cluster);
     for (int b = 0; b < cluster; ++b) {
       made.push_back(std::make_unique<Block>(threads, b));
       std::memset(made[b]->memory, 0xff, sizeof(made[b]->memory));
       made[b]->cluster = &made;
       made[b]->together = &together;
     }
-    for (std::size_t t = 0; t < all.size(); ++t) {
-      Thread& one = all[t];
-      one.number = t % threads, one.block = first + t / threads, one.there = made[t / threads].get();
-      getcontext(&one.begin);
-      one.begin.uc_stack.ss_sp = stacks.get() + t * kStack;
-      one.begin.uc_stack.ss_size = kStack;
-      makecontext(&one.begin, +[] {
-        (*body)();
-        running->done = true;
-        _longjmp(others, 1);
-      }, 0);
-    }
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (Thread& one : all) {
-        if (one.done || (one.phase != nullptr && *one.phase == one.was)) continue;
-        moved = true;
-        one.phase = nullptr;
-        running = &one;
-        threadIdx.x = one.number, blockIdx.x = one.block, there = one.there;
-        if (_setjmp(others) != 0) continue;
-        if (one.begun) _longjmp(one.at, 1);
-        one.begun = true;
-        setcontext(&one.begin);
-      }
-    }
-    for (const Thread& one : all) {
-      if (one.done) continue;
-      std::fprintf(stderr, "thread %d of block %d waits in vain\n", one.number, one.block);
-      std::abort();
-    }
+    of_cluster.Run(kernel, false, [&](int t) {
+      threadIdx.x = t % threads, blockIdx.x = first + t / threads, there = made[t / threads].get();
+    });
   }
 }
 struct Pointer {

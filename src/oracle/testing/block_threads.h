@@ -4,7 +4,10 @@
 // are missing show.
 #pragma once
 
+#include <string>
 #include <string_view>
+
+#include "base/testing/taking_turns.h"
 
 namespace hone::testing {
 
@@ -18,49 +21,17 @@ static const Place threadIdx{0}, blockIdx{0}, blockDim{1}, gridDim{1};
 template <class Kernel> void Launch(long, int, const Kernel& kernel) { kernel(); }
 )";
 
-// What is shared holds what the block before left there.
-inline constexpr std::string_view kThreadsTakeTurns = R"(#define HONE_THREADS_TAKE_TURNS
-#include <csetjmp>
-#include <cstdio>
-#include <cstdlib>
-#include <memory>
-#include <vector>
-#include <ucontext.h>
-struct Place { unsigned x; };
-static Place threadIdx, blockIdx, blockDim, gridDim;
+// What is shared holds what the block before left there. Goes behind kTakingTurns.
+inline constexpr std::string_view kThreadsOfBlocks = R"(#define HONE_THREADS_TAKE_TURNS
 #define __global__
 #define __launch_bounds__(n)
 #define __shared__ static
-struct Meeting {
-  unsigned count, left, phase = 0;
-  explicit Meeting(unsigned threads) : count(threads), left(threads) {}
-  void Wait();
-};
 struct Warp {
   Meeting sync{32};
   unsigned words[32];
 };
-struct Turn {
-  ucontext_t begin;
-  jmp_buf at;
-  const Meeting* meeting = nullptr;  // while its phase is `phase` this one waits
-  unsigned phase = 0;
-  bool begun = false, done = false;
-};
-static Turn* running;
-static jmp_buf others;
 static Meeting* all;
 static std::vector<Warp>* warps;
-void Meeting::Wait() {
-  if (--left == 0) {
-    left = count;
-    ++phase;
-    return;
-  }
-  running->meeting = this;
-  running->phase = phase;
-  if (_setjmp(running->at) == 0) _longjmp(others, 1);
-}
 static void __syncthreads() { all->Wait(); }
 static int __syncthreads_or(int x) {
   static bool any = false;
@@ -98,52 +69,23 @@ static unsigned __shfl_up_sync(unsigned, unsigned x, unsigned far) {
 static int __popc(unsigned bits) { return __builtin_popcount(bits); }
 template <class Kernel>
 void Launch(long blocks, int threads, const Kernel& kernel) {
-  constexpr std::size_t kStack = 64 << 10;
-  static const Kernel* body;
-  body = &kernel;
   gridDim.x = static_cast<unsigned>(blocks);
   blockDim.x = static_cast<unsigned>(threads);
-  const std::unique_ptr<char[]> stacks(new char[threads * kStack]);
+  Threads of_block(threads, 64 << 10);
   for (long block = 0; block < blocks; ++block) {
-    Meeting of_block(blockDim.x);
+    Meeting of_all(threads);
     std::vector<Warp> of_warps(threads / 32);
-    std::vector<Turn> turns(threads);
-    all = &of_block;
+    all = &of_all;
     warps = &of_warps;
     blockIdx.x = static_cast<unsigned>(block);
-    for (int t = 0; t < threads; ++t) {
-      getcontext(&turns[t].begin);
-      turns[t].begin.uc_stack.ss_sp = stacks.get() + t * kStack;
-      turns[t].begin.uc_stack.ss_size = kStack;
-      makecontext(&turns[t].begin, +[] {
-        (*body)();
-        running->done = true;
-        _longjmp(others, 1);
-      }, 0);
-    }
-    for (volatile bool moved = true; moved;) {
-      moved = false;
-      for (volatile int i = 0; i < threads; ++i) {
-        const int t = block % 2 == 0 ? i : threads - 1 - i;
-        Turn& turn = turns[t];
-        if (turn.done || (turn.meeting != nullptr && turn.meeting->phase == turn.phase)) continue;
-        moved = true;
-        turn.meeting = nullptr;
-        running = &turn;
-        threadIdx.x = static_cast<unsigned>(t);
-        if (_setjmp(others) != 0) continue;
-        if (turn.begun) _longjmp(turn.at, 1);
-        turn.begun = true;
-        setcontext(&turn.begin);
-      }
-    }
-    for (const Turn& turn : turns) {
-      if (turn.done) continue;
-      std::fprintf(stderr, "a thread of block %ld waits in vain\n", block);
-      std::abort();
-    }
+    of_block.Run(kernel, block % 2 != 0, [](int t) { threadIdx.x = static_cast<unsigned>(t); });
   }
 }
 )";
+
+inline std::string ThreadsTakeTurns() {
+  std::string text = "struct Place { unsigned x; };\nstatic Place threadIdx, blockIdx, blockDim, gridDim;\n";
+  return text.append(kTakingTurns).append(kThreadsOfBlocks);
+}
 
 }  // namespace hone::testing
