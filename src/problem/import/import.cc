@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/machine_memory.h"
 #include "base/sha256.h"
 
 namespace hone {
@@ -32,6 +33,10 @@ bool NestsDeep(std::string_view json_text) {
     if (c == ']' || c == '}') --depth;
   }
   return most > 60;
+}
+
+std::uint64_t MostImportBytes() {
+  return std::max<std::uint64_t>(4'000'000'000, static_cast<std::uint64_t>(PhysicalMemoryBytes()) / 2);
 }
 
 Result<Problem> Import(const std::string& path, const ImportOptions& options) {

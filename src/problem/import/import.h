@@ -15,13 +15,16 @@
 
 namespace hone {
 
+// Data memory that a file's code may take: half of the machine's, 4 GB at least.
+std::uint64_t MostImportBytes();
+
 struct ImportOptions {
   std::string python;                      // interpreter with torch; empty = FindPython()
   bool weights = false;                    // keep the parameters' exact values (seed 42), not their distribution
   std::string weights_path;                // the safetensors file for them and for constants that have no generator;
                                            // written only if there are any. Empty: one in our cache folder
   std::chrono::milliseconds wall{60'000};  // for code of the file that runs
-  std::uint64_t memory_bytes = 4'000'000'000;  // data memory of that code
+  std::uint64_t memory_bytes = MostImportBytes();
   Precision contract = Precision::kTorch;      // of files that do not state one
   // > 0: cut batch, channels and spatial sizes of a .py file until it computes no more than this many MFLOP on no more
   // than 8 MiB, its operators kept. The cut file is written beside weights_path, as .py, and is the problem's source.

@@ -548,9 +548,9 @@ TEST_F(ImportTest, TimeAndMemoryAreLimited) {
   options.wall = ImportOptions().wall;
   options.memory_bytes = 1'500'000'000;
   EXPECT_EQ(ErrorOf("x = 1\ndata = bytearray(3_000_000_000)\n", options),
-            "model.py:2: needs more than the 1.5 GB of memory that an import may take");
+            "model.py:2: needs more than the 1.5 GB of memory that an import may take; make its sizes smaller");
   EXPECT_EQ(ErrorOf("import torch\ndata = torch.ones(1_000_000_000)\n", options),
-            "model.py:2: needs more than the 1.5 GB of memory that an import may take");
+            "model.py:2: needs more than the 1.5 GB of memory that an import may take; make its sizes smaller");
   const auto died = ErrorOf("import os\nos.abort()\n", options);
   EXPECT_NE(died.find("was killed by SIGABRT while importing it"), std::string::npos) << died;
 }

@@ -65,7 +65,7 @@ def describe_error(error):
     if isinstance(error, ModuleNotFoundError) and error.name:
         text += " (pip install %s)" % error.name.split(".")[0]
     if out_of_memory(error):
-        text = "needs more than the %.1f GB of memory that an import may take" % (OPTIONS["memory_bytes"] / 1e9)
+        text = "needs more than the %.1f GB of memory that an import may take; make its sizes smaller" % (OPTIONS["memory_bytes"] / 1e9)
     return text
 
 

@@ -1,5 +1,6 @@
 // A program that torch.export.save wrote. Its parameters have values: --weights keeps them, otherwise a distribution is
 // fitted to each.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "problem/import/through_python.h"
@@ -10,7 +11,13 @@ namespace {
 bool Accepts(std::string_view path) { return path.ends_with(".pt2"); }
 
 Result<Problem> Read(const std::string& path, const ImportOptions& options) {
-  return ImportThroughPython(path, {{"kind", "torch_pt2"}}, options);
+  // Its values are read and looked at, however fast its code is.
+  constexpr std::uintmax_t kBytesASecond = 50'000'000;
+  std::error_code ignored;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, ignored);
+  ImportOptions complete = options;
+  if (!ignored) complete.wall += std::chrono::seconds(bytes / kBytesASecond);
+  return ImportThroughPython(path, {{"kind", "torch_pt2"}}, complete);
 }
 
 }  // namespace
