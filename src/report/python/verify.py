@@ -26,7 +26,7 @@ try:
     import hone_module
     import hone_tolerance
     from hone_tolerance import Wrong
-except (OSError, ValueError, KeyError) as error:
+except (ImportError, OSError, ValueError, KeyError) as error:
     print("%s is not whole: %s; export it again" % (HERE, error))
     sys.exit(2)
 
