@@ -25,7 +25,7 @@ struct ImportOptions {
                                            // written only if there are any. Empty: one in our cache folder
   std::chrono::milliseconds wall{60'000};  // for code of the file that runs
   std::uint64_t memory_bytes = MostImportBytes();
-  Precision contract = Precision::kTorch;      // of files that do not state one
+  Precision contract = Precision::kTorch;  // of files that do not state one
   // > 0: cut batch, channels and spatial sizes of a .py file until it computes no more than this many MFLOP on no more
   // than 8 MiB, its operators kept. The cut file is written beside weights_path, as .py, and is the problem's source.
   double shrink_mflop = 0;

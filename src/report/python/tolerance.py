@@ -51,7 +51,8 @@ class Effects:
     def __init__(self, exact):
         self.exact = exact
         # Of a real the largest change; of a whole number whether there is none.
-        self.found = [torch.zeros_like(x) if x.is_floating_point() else torch.ones_like(x, dtype=torch.bool) for x in exact]
+        self.found = [torch.zeros(x.shape, dtype=x.dtype, device=x.device) if x.is_floating_point() else torch.ones_like(x, dtype=torch.bool)
+                      for x in exact]
 
     def see(self, units, moved):
         for found, other, x in zip(self.found, moved, self.exact):
