@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every workload of examples/workloads imports and has a first program within a second, of which the processor judges the small ones.
-workloads.py HONE
+"""Every workload of examples/workloads, in small where it has such a form, imports and has a first program within a second. The
+processor judges the small ones. workloads.py HONE
 
 PyTorch itself is held against the oracle beside them, as a module that a user brings. What examples/spellings become on a device is of
 the families that it should be of. Exit status 77: skipped, no torch of version 2.
