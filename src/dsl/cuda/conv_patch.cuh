@@ -206,7 +206,8 @@ struct Patch {
   __device__ unsigned WordAt(int place) const { return *reinterpret_cast<const unsigned*>(patch + place); }
 
   // inside(pixel) says whether one of the tile is of the result; put(output of the block, pixel, sums): of kPack
-  // neighbours.
+  // neighbours. Where phases of a transposed one are beside each other the pixels of kBeside outputs alternate: a line of
+  // the tile has so many times more, and the output is the first of them.
   template <class Inside, class Put>
   __device__ void Multiply(const Inside& inside, const Put& put) {
     float of[S::kRowTiles][S::kColumnTiles][4] = {};
@@ -275,7 +276,7 @@ struct Patch {
   template <class Inside, class Put>
   __device__ void PutPixels(const float (&of)[S::kRowTiles][S::kColumnTiles][4], const Inside& inside,
                             const Put& put) {
-    constexpr int kPacks = kMadePixels / S::kPack, kOfThreads = kPacks < S::kThreads ? kPacks : S::kThreads;
+    constexpr int kPacks = kMadePixels * S::kBeside / S::kPack, kOfThreads = kPacks < S::kThreads ? kPacks : S::kThreads;
 #pragma unroll
     for (int first = 0; first < S::kRowTiles; first += S::kStagedTiles) {
       __syncthreads();
@@ -293,15 +294,23 @@ struct Patch {
 #pragma unroll
       for (int begin = 0; begin < kPacks; begin += kOfThreads) {
         const int pixel = (begin + threadIdx.x % kOfThreads) * S::kPack;
-        if (pixel >= kTilePixels || !inside(pixel)) continue;
+        if (pixel >= kTilePixels * S::kBeside || !inside(pixel)) continue;
 #pragma unroll 4
-        for (int row = threadIdx.x / kOfThreads; row < 16 * S::kStagedTiles; row += S::kThreads / kOfThreads) {
+        for (int row = threadIdx.x / kOfThreads * S::kBeside; row < 16 * S::kStagedTiles;
+             row += S::kThreads / kOfThreads * S::kBeside) {
           const int made = first * 16 + row;
           if (made >= OutputsOfBlock()) break;
           struct alignas(4 * S::kPack) Sums {
             float at[S::kPack];
           };
-          const Sums of_pack = *reinterpret_cast<const Sums*>(sums + row * kSumsOfOutput + pixel);
+          Sums of_pack;
+          if constexpr (S::kBeside == 1) {
+            of_pack = *reinterpret_cast<const Sums*>(sums + row * kSumsOfOutput + pixel);
+          } else {
+#pragma unroll
+            for (int v = 0; v < S::kPack; ++v)
+              of_pack.at[v] = sums[(row + (pixel + v) % S::kBeside) * kSumsOfOutput + (pixel + v) / S::kBeside];
+          }
           put(made, pixel, of_pack.at);
         }
       }

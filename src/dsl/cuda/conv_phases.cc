@@ -15,6 +15,19 @@ namespace {
 
 constexpr std::string_view kAxes[] = {"z", "y", "x"};  // of spatial dimensions, outermost first
 
+SeenInputs SeenBy(const std::vector<Phase>& phases) {
+  std::int64_t low = 0, high = 0;
+  bool some = false;
+  for (const Phase& phase : phases) {
+    if (phase.taps == 0) continue;
+    const std::int64_t first = phase.Low(), last = first + phase.Span();
+    low = some ? std::min(low, first) : first;
+    high = some ? std::max(high, last) : last;
+    some = true;
+  }
+  return {.low = low, .count = high - low + 1};
+}
+
 }  // namespace
 
 bool LeavesApart(const Kernel& conv) {
@@ -46,23 +59,23 @@ std::optional<std::string> WhyNotApart(const Kernel& conv) {
   return std::nullopt;
 }
 
+Convolution TogetherOf(const Kernel& conv) {
+  Convolution shape(conv);
+  if (!shape.transposed) return shape;
+  shape.transposed = false;
+  for (std::size_t d = 0; d < 3; ++d) {
+    const SeenInputs seen = SeenBy(shape.phases[d]);
+    shape.made *= static_cast<std::int64_t>(shape.phases[d].size());
+    shape.dims[d] = {
+        .in = shape.dims[d].in, .out = shape.phases[d].front().positions, .window = seen.count, .padding = -seen.low};
+  }
+  return shape;
+}
+
 ConvPhase::ConvPhase(const Kernel& conv, std::int64_t number) : whole_(conv), number_(number) {
   own_[0] = static_cast<std::size_t>(number / Phases(1));
   own_[1] = static_cast<std::size_t>(number % Phases(1));
   for (std::size_t d = 0; d < 3; ++d) seen_[d] = SeenBy(whole_.phases[d]);
-}
-
-ConvPhase::Seen ConvPhase::SeenBy(const std::vector<Phase>& phases) {
-  std::int64_t low = 0, high = 0;
-  bool some = false;
-  for (const Phase& phase : phases) {
-    if (phase.taps == 0) continue;
-    const std::int64_t first = phase.Low(), last = first + phase.Span();
-    low = some ? std::min(low, first) : first;
-    high = some ? std::max(high, last) : last;
-    some = true;
-  }
-  return {.low = low, .count = high - low + 1};
 }
 
 // Where among what is seen along z or y this phase begins. One that sees nothing has one place, of zeros.

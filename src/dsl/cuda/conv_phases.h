@@ -26,6 +26,16 @@ std::int64_t ConvProductsOf(const Kernel& conv);
 // Why no such convolution can be, or nothing.
 std::optional<std::string> WhyNotApart(const Kernel& conv);
 
+// Along one dimension: the inputs that any phase sees, from the lowest one on, counted from where the output's place
+// divided by the stride is.
+struct SeenInputs {
+  std::int64_t low = 0, count = 1;
+};
+
+// All phases of a transposed one at once, as a convolution that is not: its outputs are those of every phase of z, y
+// and x, and of the inputs that any of them sees those that it does not see meet weights of zero. Another is itself.
+Convolution TogetherOf(const Kernel& conv);
+
 class ConvPhase {
  public:
   ConvPhase(const Kernel& conv, std::int64_t number);  // below ConvProductsOf
@@ -58,17 +68,10 @@ class ConvPhase {
   const Phase& phase(std::size_t d) const { return whole_.phases[d][d == 2 ? 0 : own_[d]]; }
   std::int64_t FirstSeen(std::size_t d) const;
 
-  // Along one dimension: the inputs that any phase sees, from the lowest one on, counted from where the output's place
-  // divided by the stride is.
-  struct Seen {
-    std::int64_t low = 0, count = 1;
-  };
-  static Seen SeenBy(const std::vector<Phase>& phases);
-
   Convolution whole_;
   std::size_t own_[2] = {0, 0};  // this phase along z and y
   std::int64_t number_;
-  Seen seen_[3];
+  SeenInputs seen_[3];
 };
 
 }  // namespace hone::dsl

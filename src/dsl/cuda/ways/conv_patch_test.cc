@@ -14,7 +14,9 @@ namespace {
 
 // With padding, stride and dilation; one, two and three dimensions; tiles that an image's edges cut, alone in their
 // rows and several; channels by two with one that is none, and a last step that is not full; one part of the outputs,
-// two, and some beyond the last eight; an image whose channels lie last.
+// two, and some beyond the last eight; an image whose channels lie last. Transposed: with a stride of 1 and with
+// several phases, of which some see nothing and some have no last element; lines that are written by fours; with places
+// of the window between inputs.
 constexpr std::string_view kPrograms[] = {
     "input x: f32[2, 3, 21, 30]\nparam w: f32[16, 3, 3, 3]\noutput y: f32[2, 16, 21, 30]\n"
     "y = conv(x, w) by {padding: 1} with {path: patch, precision: tf32}",
@@ -36,12 +38,28 @@ constexpr std::string_view kPrograms[] = {
     "y = conv(v, w) by {padding: 2x1, stride: 2} with {path: patch, rows: 2}",
     "input x: bf16[3, 1, 16, 16]\nparam w: bf16[8, 1, 5, 5]\noutput y: bf16[3, 8, 16, 16]\n"
     "y = conv(x, w) by {padding: 2} with {path: patch, rows: 1}",
+    "input x: f32[2, 3, 4, 6, 9]\nparam w: f32[3, 16, 3, 3, 3]\nparam b: f32[16]\noutput y: f32[2, 16, 7, 11, 17]\n"
+    "view c = b: [16, 1, 1, 1] strides [1, 0, 0, 0]\n"
+    "y = conv transposed(x, w) by {padding: 1, stride: 2} with {path: patch, precision: tf32} -> relu(it + c)",
+    "input x: f32[1, 4, 11, 13]\nparam w: f32[4, 10, 5, 3]\ninput r: f32[1, 10, 25, 15]\noutput y: f32[1, 10, 25, 15]\n"
+    "y = conv transposed(x, w) by {stride: 2x1} with {path: patch, precision: tf32, pixels: 64} -> it * r",
+    "input x: f32[2, 5, 12, 16]\nparam w: f32[5, 24, 4, 4]\noutput y: f32[2, 24, 24, 32]\n"
+    "y = conv transposed(x, w) by {padding: 1, stride: 2} with {path: patch, precision: tf32, rows: 4}",
+    "input x: bf16[2, 8, 30]\nparam w: bf16[8, 12, 2]\noutput y: bf16[2, 12, 120]\n"
+    "y = conv transposed(x, w) by {stride: 4, output_padding: 2} with {path: patch}",
+    "input x: f16[1, 3, 9, 14]\nparam w: f16[3, 8, 3, 3]\noutput y: f16[1, 8, 21, 31]\n"
+    "y = conv transposed(x, w) by {stride: 2, dilation: 2} with {path: patch}",
 };
 // The result stays with its channels last for who reads it.
-constexpr std::string_view kLast =
+constexpr std::string_view kLast[] = {
     "input x: bf16[2, 3, 18, 20]\nparam w: bf16[24, 3, 3, 3]\noutput y: bf16[2, 24, 9, 10]\n"
     "c = conv(x, w) by {padding: 1, stride: 2} with {path: patch, layout: channels_last} -> relu(it)\n"
-    "y = map(c * 2)";
+    "y = map(c * 2)",
+    "input x: bf16[2, 3, 7, 6]\nparam w: bf16[3, 24, 3, 3]\ninput r: bf16[2, 24, 13, 11]\noutput y: bf16[2, 24, 13, "
+    "11]\n"
+    "c = conv transposed(x, w) by {padding: 1, stride: 2} with {path: patch, layout: channels_last} -> it + r\n"
+    "y = map(c * 2)",
+};
 
 using CudaPatchTest = testing::CudaProgramTest;
 using PatchOnHostTest = dsl::testing::DeviceBlocksTest;
@@ -95,6 +113,17 @@ TEST_F(CudaPatchTest, FirstConvolutionsAreItsOwn) {
   EXPECT_EQ(way("bf16", 4, 320, 3, 1), "tiles");
   EXPECT_NE(way("f32", 3, 6, 5, 1), "patch");
   EXPECT_NE(way("bf16", 32, 64, 3, 1), "patch");
+  const auto transposed = [&](int channels) {
+    const auto lowered = dsl::Lower(
+        fmt::format(
+            "program p\ninput x: f32[2, {0}, 16, 16]\nparam w: f32[{0}, 32, 3, 3]\noutput y: f32[2, 32, 33, 33]\n"
+            "y = conv transposed(x, w) by {{stride: 2}} with {{precision: tf32}}",
+            channels),
+        nullptr, device);
+    return dsl::WordSetting(std::get<dsl::KernelProgram>(lowered).kernels.at(0), "path");
+  };
+  EXPECT_EQ(transposed(3), "patch");
+  EXPECT_EQ(transposed(16), "tiles");
 }
 
 TEST_F(CudaPatchTest, TilesAreAsManyRowsAsFillThem) {
@@ -125,6 +154,9 @@ TEST_F(CudaPatchTest, WhatItCannotDoIsRefusedInALine) {
             std::string::npos);
   EXPECT_NE(complaint("f16", "[8, 1, 3, 3]", "(x, w) by {padding: 1, groups: 8} with {path: patch}").find("no groups"),
             std::string::npos);
+  EXPECT_NE(complaint("f16", "[8, 8, 1, 3]", " transposed(x, w) by {stride: 1x3, extent: 30x30} with {path: patch}")
+                .find("1, 2, 4"),
+            std::string::npos);
   EXPECT_NE(complaint("f16", "[8, 8, 3, 3]", "(exp(x), w) by {padding: 1} with {path: patch}").find("in memory"),
             std::string::npos);
   EXPECT_NE(complaint("f16", "[8, 8, 3, 3]", "(x, w) by {padding: 1} with {path: patch, pixels: 100}").find("128"),
@@ -142,7 +174,9 @@ TEST_F(PatchOnHostTest, BlocksMakeWhatTheProgramSays) {
   for (const auto text : kPrograms) ExpectBlocksSay(text, text.find("16[") == std::string_view::npos ? 2e-3 : 1e-2);
 }
 
-TEST_F(PatchOnHostTest, AResultWithItsChannelsLastIsWrittenSo) { ExpectBlocksSay(kLast, 1e-2); }
+TEST_F(PatchOnHostTest, AResultWithItsChannelsLastIsWrittenSo) {
+  for (const auto text : kLast) ExpectBlocksSay(text, 1e-2);
+}
 
 TEST_F(PatchOnDeviceTest, ItComputesWhatItsProgramSays) {
   for (const auto text : kPrograms) {
