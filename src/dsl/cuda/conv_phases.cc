@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dsl/cuda/channels_last.h"
+#include "dsl/cuda/expr.h"
 
 namespace hone::dsl {
 namespace {
@@ -48,13 +49,6 @@ std::optional<std::string> WhyNotApart(const Kernel& conv) {
   const Convolution shape(conv);
   for (const WindowDim& dim : shape.dims) {
     if (dim.out < dim.stride) return "a transposed one has as many outputs as its stride, or more";
-  }
-  for (const int operand : OperandsOf({conv.epilogue})) {
-    const auto& strides = conv.operands[static_cast<std::size_t>(operand)].strides;
-    for (std::size_t d = 2; d < 2 + SpatialOf(conv); ++d) {
-      if (conv.space[d].extent > 1 && strides[d] != 0)
-        return "results of a transposed one with gaps lie apart: where the chain reads pixels, end it in a map";
-    }
   }
   return std::nullopt;
 }
@@ -180,6 +174,31 @@ std::string ConvPhase::OutputOf(const std::string& m) const {
 std::string ConvPhase::IsThere(const std::string& m) const {
   if (whole_.dims[2].out % Phases(2) == 0) return "";
   return fmt::format("column_x * {0} + {1} % {0} < {2}", Phases(2), m, whole_.dims[2].out);
+}
+
+std::optional<std::string> ConvPhase::Element(const DeviceWriter& out, const KernelOperand& operand, int number,
+                                              const std::vector<std::string>& batches, const std::string& m) const {
+  const auto& strides = whole_.strides[static_cast<std::size_t>(number)];
+  std::vector<std::string> places = {"column_image", OutputOf(m)};
+  std::vector<std::int64_t> steps = {strides[Convolution::kN], strides[Convolution::kO]};
+  const auto add = [&](const std::string& place, std::int64_t step) {
+    places.push_back(place);
+    steps.push_back(step);
+  };
+  if (whole_.groups > 1) add(batches.back(), whole_.made * steps[1]);
+  bool pixels = false;
+  for (std::size_t d = 0; d < 3; ++d) {
+    const std::int64_t step = strides[Convolution::kZ + d];
+    if (whole_.dims[d].out == 1 || step == 0) continue;
+    pixels = true;
+    add(fmt::format("column_{}", kAxes[d]), step * Phases(d));
+    if (d == 2 && Phases(2) > 1)
+      add(fmt::format("({} % {})", m, Phases(2)), step);
+    else if (phase(d).out_start > 0)
+      add(fmt::format("{}", phase(d).out_start), step);
+  }
+  if (!pixels) return std::nullopt;
+  return fmt::format("{}[{}]", out.BufferName(operand.buffer), Address(places, steps, operand.offset));
 }
 
 std::string ConvPhase::Target(const DeviceWriter& out, const std::vector<std::string>& batches,

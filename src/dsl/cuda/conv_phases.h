@@ -61,6 +61,10 @@ class ConvPhase {
   std::int64_t SideBySide() const;
   std::string OutputOf(const std::string& m) const;
   std::string IsThere(const std::string& m) const;
+  // Behind those lines, the element that the convolution's chain reads of its operand `number`, where that is another
+  // one for each pixel. `operand` is the same, its strides the product's.
+  std::optional<std::string> Element(const DeviceWriter& out, const KernelOperand& operand, int number,
+                                     const std::vector<std::string>& batches, const std::string& m) const;
   std::string Target(const DeviceWriter& out, const std::vector<std::string>& batches, const std::string& m) const;
 
  private:

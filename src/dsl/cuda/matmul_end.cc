@@ -111,8 +111,17 @@ class LinesEnd {
         out_.Line(whole ? fmt::format("const long {} = __float_as_int({}[e]);", its.back(), its_text)
                         : fmt::format("const float {} = {}[e];", its.back(), its_text));
       }
-      out_.Line(fmt::format("made.at[e] = {};",
-                            text_.Result(tile_.batches, tile_.apart ? tile_.apart->OutputOf("m") : "m", "at_n", its)));
+      std::map<int, std::string> loaded;
+      if (tile_.apart) {
+        for (const int operand : OperandsOf({tile_.kernel.epilogue})) {
+          if (auto element = tile_.apart->Element(out_, tile_.kernel.operands[static_cast<std::size_t>(operand)],
+                                                  operand, tile_.batches, below_each_other == 1 ? "m" : "(m + e)"))
+            loaded[operand] = std::move(*element);
+        }
+      }
+      out_.Line(fmt::format(
+          "made.at[e] = {};",
+          text_.Result(tile_.batches, tile_.apart ? tile_.apart->OutputOf("m") : "m", "at_n", its, loaded)));
     }
     out_.Close();
     const std::string to = splits        ? fmt::format("{}[((static_cast<long>(part) * {} + batch) * {} + m) * {} + n]",

@@ -170,9 +170,9 @@ std::string MatmulText::AddressOf(int input, const std::vector<std::string>& bat
 }
 
 std::string MatmulText::Result(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
-                               const std::vector<std::string>& its) const {
-  return DeviceExpr::Stored(Text(kernel_.epilogue, Places(batches, m, n, "0"), its), kernel_.epilogue->type,
-                            program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype);
+                               const std::vector<std::string>& its, const std::map<int, std::string>& loaded) const {
+  return DeviceExpr::Stored(Text(kernel_.epilogue, Places(batches, m, n, "0"), its, Accuracy::kFull, loaded),
+                            kernel_.epilogue->type, program_.buffers[static_cast<std::size_t>(kernel_.target)].dtype);
 }
 
 std::string MatmulText::Also(const KernelAlso& also, const std::vector<std::string>& batches, const std::string& m,

@@ -51,13 +51,13 @@ class MatmulText {
 
   // Each may write lines, and gives a text: the element of an operand, its row being m of A and n of B; the address of
   // a plain operand's element; what becomes of the products `its`, of B first and of what the chain rotates last, as
-  // the target holds it; where that is.
+  // the target holds it; where that is. `loaded`: elements of operands, by texts of their own.
   std::string Element(int input, const std::vector<std::string>& batches, const std::string& row,
                       const std::string& k) const;
   std::string AddressOf(int input, const std::vector<std::string>& batches, const std::string& row,
                         const std::string& k) const;
   std::string Result(const std::vector<std::string>& batches, const std::string& m, const std::string& n,
-                     const std::vector<std::string>& its) const;
+                     const std::vector<std::string>& its, const std::map<int, std::string>& loaded = {}) const;
   // The line that writes what is made beside the target, of `it`.
   std::string Also(const KernelAlso& also, const std::vector<std::string>& batches, const std::string& m,
                    const std::string& n, const std::string& it) const;
