@@ -149,6 +149,23 @@ int Names::CallNew(const std::string& name, const Shape& shape, DType dtype) {
   return next_new_++;
 }
 
+std::string Names::Signs() {
+  if (!signs_) {
+    const std::string index = IndexNames(1, {})[0];
+    const IndexVar side = NewIndex(2);
+    dsl::Statement signs;
+    signs.family = "nest";
+    signs.loops = {{index, 2}};
+    signs.operands = {
+        *Nested(Select(Equal(Expr(side), Expr(std::int64_t{0})), Expr(-1.0), Expr(1.0)), {{{side.id, index}}, {}})};
+    signs.target = Fresh("signs");
+    signs.target_shape = {2};
+    signs_ = CallNew(signs.target, signs.target_shape, DType::kF32);
+    beside_.push_back(std::move(signs));
+  }
+  return *View(*signs_, {2, 1}, {1, 0}, 0, Broadcast::kForbidden);
+}
+
 const Names::Value* Names::Find(const std::string& name) const {
   const auto it = buffers_.find(name);
   return it == buffers_.end() ? nullptr : &values_.at(it->second);

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "dsl/program.h"
@@ -39,6 +40,12 @@ class Names {
   std::optional<std::string> Operand(int buffer, const Affine& position, const std::vector<IndexVar>& space);
   std::optional<std::string> View(int buffer, Shape extents, std::vector<std::int64_t> strides, std::int64_t offset,
                                   Broadcast broadcast);
+
+  // -1 and 1 along the dimension before the last of a statement's space, as kSign is: a view of what a statement of
+  // their own makes, which is there once.
+  std::string Signs();
+  // The statements that others read beside and that the program does not have yet.
+  std::vector<dsl::Statement> TakeBeside() { return std::exchange(beside_, {}); }
 
   // A matrix of rows and columns in each batch. A batch dimension along which it does not vary is left to broadcasting.
   std::optional<std::string> Matrix(int buffer, const Affine& position, const std::vector<IndexVar>& batch,
@@ -90,6 +97,8 @@ class Names {
   std::unordered_map<std::string, int> buffers_;  // by name
   std::unordered_set<std::string> taken_;
   std::vector<dsl::View> views_;
+  std::vector<dsl::Statement> beside_;
+  std::optional<int> signs_;  // by what views of them are made
   std::map<ViewKey, std::string> view_names_;
   std::unordered_map<std::string, std::size_t> view_places_;  // by name
 };

@@ -6,6 +6,7 @@
 #include "graph/op.h"
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
+#include "propose/expert/sides.h"
 #include "propose/expert/unflatten.h"
 
 namespace hone::expert {
@@ -91,8 +92,17 @@ std::optional<Piece> OverSpace(const std::vector<Piece>& pieces, const Piece& fo
 std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t map_at,
                            const std::function<int(int buffer)>& maker,
                            const std::function<std::vector<std::size_t>(int buffer)>& readers, bool stores) {
-  const Piece& map = pieces[map_at];
-  if (!IsPlain(memory, map)) return std::nullopt;
+  Piece map = pieces[map_at];
+  if (!IsPlain(memory, map)) {
+    const auto is_fold = [&](const FlatLoad& load) {
+      const int made = maker(load.buffer);
+      return made >= 0 && pieces[static_cast<std::size_t>(made)].fold;
+    };
+    if (!map.is_map() || std::ranges::none_of(memory.Loads(map.value), is_fold)) return std::nullopt;
+    auto with_sides = WithSides(memory, map);
+    if (!with_sides || !IsPlain(memory, *with_sides)) return std::nullopt;
+    map = std::move(*with_sides);
+  }
   // The folds that the map reads, and those that these read, as long as nobody outside does.
   std::set<std::size_t> members;
   const std::function<void(const Piece&)> collect = [&](const Piece& reader) {

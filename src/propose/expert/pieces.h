@@ -17,7 +17,7 @@
 //   weights.cc   products of few rows with numbers of few bits
 //   scales.cc    scales of reals of 8 bits go behind their products, those of blocks of K into them
 //   factors.cc   numbers that scaled a factor go behind its product
-//   rotations.cc  pairs of a product's columns that a map turns
+//   rotations.cc  pairs of a product's columns that a map turns   sides.h  halves of rows likewise
 //   one_place.h  folds that are one of their terms
 //   broadcast_product.h  products that are the same for all batches   patches.h  windows that do not overlap
 //   spelled_product.h  products that are spelled out as sums

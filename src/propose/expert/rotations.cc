@@ -11,6 +11,7 @@
 #include "propose/expert/pieces.h"
 #include "propose/expert/rewrite.h"
 #include "propose/expert/rotated_heads.h"
+#include "propose/expert/sides.h"
 
 namespace hone::expert {
 namespace {
@@ -48,7 +49,8 @@ class Rotation {
         if (var.extent > 1) space_.push_back(var);
       }
       if (auto made = AsProduct())
-        return RotatedPart{std::move(*made), OfBothSides(first_, pairs_.distance()), space_.size() - before.size()};
+        return RotatedPart{std::move(*made), BothSides().PositionOfBoth(first_, pairs_.distance()),
+                           space_.size() - before.size()};
     }
     return std::nullopt;
   }
@@ -68,7 +70,8 @@ class Rotation {
       if (!multiples || !multiples->other) return std::nullopt;
       sides[side] = *multiples;
     }
-    const auto own = OfBoth(sides[0].own, sides[1].own), other = OfBoth(Negative(sides[0].other), sides[1].other);
+    const auto own = BothSides().OfBoth(sides[0].own, sides[1].own),
+               other = BothSides().OfBoth(Negative(sides[0].other), sides[1].other);
     if (!own || !other) return std::nullopt;
     const Expr rotated = Value(dsl::RotatedValue(static_cast<int>(pairs_.distance())), ScalarType::kReal);
     const Expr it = Value(kIt, ScalarType::kReal);
@@ -147,54 +150,14 @@ class Rotation {
     return IsUnary(b, UnaryOp::kNeg) ? Negative(Times(a, b->operands[0])) : a * b;
   }
 
-  // What `first` is where the first column of each pair stands and `second` where the second one does, as one
-  // expression of both. Nothing if there is none; null if both are.
-  std::optional<Expr> OfBoth(const Expr& first, const Expr& second) const {
-    if (!first && !second) return Expr();
-    if (!first || !second || first->kind != second->kind || first->type != second->type ||
-        first->operands.size() != second->operands.size())
-      return std::nullopt;
-    switch (first->kind) {
-      case Expr::Kind::kConst: return SameExpr(first, second) ? std::optional(first) : std::nullopt;
-      case Expr::Kind::kLoad: return LoadOfBoth(first, second);
-      case Expr::Kind::kUnary:
-        if (first->unary != second->unary) return std::nullopt;
-        break;
-      case Expr::Kind::kBinary:
-        if (first->binary != second->binary) return std::nullopt;
-        break;
-      case Expr::Kind::kSelect:
-      case Expr::Kind::kCast: break;
-      default: return std::nullopt;
-    }
-    std::vector<Expr> operands;
-    for (std::size_t i = 0; i < first->operands.size(); ++i) {
-      auto operand = OfBoth(first->operands[i], second->operands[i]);
-      if (!operand) return std::nullopt;
-      operands.push_back(std::move(*operand));
-    }
-    return WithOperands(first, std::move(operands));
-  }
-  std::optional<Expr> LoadOfBoth(const Expr& first, const Expr& second) const {
-    const auto from = memory_.Position(*first), to = memory_.Position(*second);
-    if (!from || !to || memory_.Root(first->buffer) != memory_.Root(second->buffer)) return std::nullopt;
-    const std::int64_t apart = to->constant - from->constant;
-    if (Shifted(*from, apart) != *to) return std::nullopt;
-    return Load(memory_.Root(first->buffer), {ToExpr(OfBothSides(*from, apart), space_)}, first->type);
-  }
+  Sides BothSides() const { return {.memory = memory_, .space = space_, .side = pairs_.side}; }
 
   static Affine Shifted(Affine position, std::int64_t by) {
     position.constant += by;
     return position;
   }
-  // A position of the pairs' first columns as one of both, the second of which is `apart` from it.
-  Affine OfBothSides(Affine position, std::int64_t apart) const {
-    if (apart != 0) position.coefficient[pairs_.side.id] = apart;
-    return position;
-  }
-
   std::optional<Piece> Ended(Expr finish) const {
-    auto made = ReadAt(product_, OfBothSides(first_, pairs_.distance()), space_);
+    auto made = ReadAt(product_, BothSides().PositionOfBoth(first_, pairs_.distance()), space_);
     if (!made) return std::nullopt;
     made->fold->finish = std::move(finish);
     made->buffer = map_.buffer;

@@ -241,6 +241,7 @@ class ProgramWriter {
         names_.Call(piece.buffer, one[0].target, ShapeOf(one[0]), (*types)[0]);
         for (std::size_t i = 0; i < one[0].also.size(); ++i)
           names_.Call(piece.also[i].buffer, one[0].also[i].target, one[0].also[i].target_shape, (*types)[i + 1]);
+        std::ranges::move(names_.TakeBeside(), std::back_inserter(program_.statements));
         std::ranges::move(copies, std::back_inserter(program_.statements));
         program_.statements.push_back(std::move(one[0]));
         return true;

@@ -57,6 +57,13 @@ constexpr Case kCases[] = {
     {"input x: f32[3, 70000]\ninput w: f32[3, 1]\noutput y: f32[3, 70000]\noutput s: f32[3]\n"
      "y = norm(x) over [1] with {split: 4}\n  let m = mean(it)\n  -> it - m\n  also s: [3] = m + w",
      3},
+    // The halves of rows, each with the other one beside.
+    {"input x: bf16[40, 256]\nparam w: bf16[128]\ninput r: f32[2]\noutput y: bf16[2, 40, 2, 64]\n"
+     "view own = x: [2, 40, 2, 64] strides [128, 256, 64, 1]\n"
+     "view other = x: [2, 40, 2, 64] strides [128, 256, -64, 1] offset 64\n"
+     "view v = w: [2, 64] strides [-64, 1] offset 64\nview s = r: [2, 1] strides [1, 0]\n"
+     "y = norm(own) over [2, 3]\n  let a = rsqrt(mean(square(own)) + 1e-6)\n  -> own * a + s * (v * (other * a))",
+     1},
     {"input x: f32[300, 72]\noutput y: f32[300, 72]\noutput s: f32[72]\n"
      "y = norm(x) over [0] with {split: 1}\n  let m = sum(it)\n  -> it / m\n  also s: [72] = m",
      1},

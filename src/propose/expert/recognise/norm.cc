@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "propose/expert/recognise/recognise.h"
+#include "propose/expert/sides.h"
 
 namespace hone::expert::recogniser_norm {
 namespace {
@@ -37,6 +38,7 @@ std::optional<dsl::Statement> RecogniseNorm(Names& names, const Piece& piece) {
   statement.axes = piece.axes;
   statement.target_shape = Extents(piece.space);
   Names::Known known;
+  if (UsesValue(piece.value, kSign)) known.values[kSign] = dsl::Name(names.Signs());
   // The operand is what is normalised: the element itself where rows of it are folded as it is written, else the
   // largest load of the first statistic.
   std::vector<Piece> statistics = piece.statistics;
