@@ -56,6 +56,10 @@ MODELS = {
         "self.register_buffer('places', torch.tensor([0, 1, 5, 30]))",
         "i, o, w", "return [e(i, p) for e in self.e for p in (o, self.places)] + [self.e[0](i, o, w)]",
         "torch.randint(0, 50, (30,)), torch.tensor([0, 4, 4, 17, 30], dtype=torch.int64), torch.rand(30)"),
+    "margins_of_labels": (
+        "self.register_buffer('t', torch.tensor([[3, 1, -1, 1], [0, -1, 2, 3], [2, 1, 0, 3], [-1, 0, 0, 0]]))", "x",
+        "return [F.multilabel_margin_loss(x, self.t, reduction=r) for r in ('none', 'mean', 'sum')] + [F.multilabel_margin_loss(x[0], self.t[0])]",
+        "torch.randn(4, 4)"),
     "gaussian_losses": (
         "pass", "x, t, v, w", "return [F.gaussian_nll_loss(x, t, a, full=f, reduction=r) for a in (v, w, 0.5) for f in (False, True) for r in ('none', 'mean', 'sum')]",
         "torch.randn(6, 5), torch.randn(6, 5), torch.rand(6, 5) + 0.1, torch.rand(6) + 0.1"),

@@ -194,6 +194,16 @@ TEST(AnalysisTest, ADeepNetworkForgetsItsInput) {
   EXPECT_EQ(names(14), "nearly-constant");
 }
 
+// A row that an input names is another one in each draw, though the table stays.
+TEST(AnalysisTest, ATableThatIsLookedUpIsNotConstant) {
+  const std::map<std::string, Generator> generators = {{"x", IntegerRange{0, 100}}, {"t", Normal{0, 1}}};
+  EXPECT_EQ(Names(Analyze(WithGenerators(
+                SmallProblem("fp32", "x i64 8, t:parameter f32 100x16", "y f32 8x16",
+                             R"([{"op": "embedding", "args": {"weight": "%t", "indices": "%x"}, "outputs": ["y"]}])"),
+                generators))),
+            "");
+}
+
 // --- Collapse ---
 
 TEST(AnalysisTest, RowSumsOfAProductNeedNoProduct) {

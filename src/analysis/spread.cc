@@ -116,9 +116,29 @@ class SpreadVisitor {
     return depends;
   }
 
+  // Whether an index of the load hangs on inputs.
+  bool PlaceVaries(const Expr& load) const {
+    bool varies = false;
+    for (const Expr& index : load->operands) {
+      Visit(index, [&](const ExprNode& node) {
+        varies |= node.kind == Expr::Kind::kLoad && spread_.Of(node.buffer).most > 0;
+      });
+    }
+    return varies;
+  }
+
   Value OfLoad(const Expr& e, const Pieces& pieces) {
     const Variance& from = spread_.Of(e->buffer);
     Value value{from.most, from.flips};
+    if (PlaceVaries(e)) {
+      // Another draw is at another place, where there is another element.
+      const int tensor = spread_.graph_->buffers()[static_cast<std::size_t>(e->buffer)].tensor;
+      const bool drawn = spread_.graph_->buffers()[static_cast<std::size_t>(e->buffer)].stage < 0 && tensor >= 0;
+      const auto& tensors = spread_.graph_->problem().tensors;
+      value.variance =
+          drawn ? std::max(from.most, VarianceOf(tensors[static_cast<std::size_t>(tensor)].generator)) : kInfinity;
+      return value;
+    }
     if (from.axis < 0) return value;
     const auto [low, high] = PlaceOf(e->operands[static_cast<std::size_t>(from.axis)], pieces);
     double most = 0;
@@ -256,7 +276,7 @@ class SpreadVisitor {
     if (weight->kind != Expr::Kind::kLoad) return std::nullopt;
     const Tensor* tensor = InputOf(weight->buffer);
     if (!tensor || tensor->role != Role::kParameter) return std::nullopt;
-    const auto square = CentredSquare(tensor->generator);
+    const auto square = PlaceVaries(weight) ? std::nullopt : CentredSquare(tensor->generator);
     const int which = spread_.graph_->buffers()[static_cast<std::size_t>(weight->buffer)].tensor;
     if (!square || DependsOn(x, which)) return std::nullopt;
     for (const auto& var : over) {

@@ -6,7 +6,8 @@
 // E[w^2] * Sum over k of the variances of x[k], whatever the correlation of the x. A function that is nowhere steeper
 // than L multiplies the deviation by L at most; max(x, 0) halves the variance where x is as likely as -x (it is when
 // its weights are as likely as their negatives). The largest of some values varies no more than the most varying of
-// them (of normal values, which sums of many terms nearly are). Everything else counts as unbounded.
+// them (of normal values, which sums of many terms nearly are). What is read where an input says varies as the elements
+// there do. Everything else counts as unbounded.
 #pragma once
 
 #include <cstdint>

@@ -154,6 +154,14 @@ TEST(LanguageTest, DeepNestingIsAComplaint) {
   EXPECT_TRUE(std::holds_alternative<Complaint>(Parse(deep)));
   const std::string minus = "program p\ninput x: f32[4]\noutput y: f32[4]\ny = map(" + std::string(100000, '-') + "x)";
   EXPECT_TRUE(std::holds_alternative<Complaint>(Parse(minus)));
+  // A chain of operators is as deep as it is long.
+  const auto chain = [](int operators) {
+    std::string text = "program p\ninput x: f32[4]\noutput y: f32[4]\ny = map(x";
+    for (int i = 0; i < operators; ++i) text += " + x";
+    return Parse(text + ")\n");
+  };
+  EXPECT_TRUE(std::holds_alternative<Program>(chain(4000)));
+  EXPECT_TRUE(std::holds_alternative<Complaint>(chain(100000)));
 }
 
 TEST(LanguageTest, EveryOperatorOfExpressionsIsAFunction) {

@@ -35,7 +35,8 @@ std::string ToString(const Complaint& complaint) {
 
 namespace {
 
-constexpr int kDeepest = 200;  // nested parentheses: far more than anybody writes, far less than the stack holds
+constexpr int kMostOperators = 4000;  // of an expression: a chain of them is as deep
+constexpr int kDeepest = 200;         // nested parentheses: far more than anybody writes, far less than the stack holds
 
 // The parser stops at the first complaint: it is kept, and every step after it does nothing.
 class Parser {
@@ -345,11 +346,15 @@ class Parser {
   TermPtr Expression(int least) {
     if (++depth_ > kDeepest)
       Fail(Now().at, fmt::format("more than {} levels of nesting: name a part of it with a map first", kDeepest));
+    if (depth_ == 1) operators_ = 0;
     TermPtr left = UnaryTerm();
     while (!failed_) {
       const Token op = Now();
       const int precedence = Precedence(op);
       if (precedence < least) break;
+      if (++operators_ > kMostOperators) {
+        Fail(op.at, fmt::format("more than {} operators: name a part of it with a map first", kMostOperators));
+      }
       Step();
       TermPtr right = Expression(precedence + 1);
       left = MakeCall(op.at, std::string(op.text), {std::move(left), std::move(right)});
@@ -453,7 +458,7 @@ class Parser {
 
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
-  int depth_ = 0;
+  int depth_ = 0, operators_ = 0;  // of the expression that is read
   Program program_;
   bool failed_ = false;
   Complaint complaint_;

@@ -199,7 +199,7 @@ void NestText::FuseChains(Moves moves) {
       if (!folds) {
         if (ElementCount(buffer.shape) < elements) return {};
         if (load.type == ScalarType::kInt && buffer.dtype != DType::kI64) return {};  // its store narrows
-        if (IsSmallFloat(buffer.dtype)) return {};                                    // and this one rounds
+        if (IsSmallFloat(buffer.dtype) || RoundsToSingle(made)) return {};            // and this one rounds
       }
       const Expr value = Substitute(made.value, [&](const IndexVar& var) -> Expr {
         for (std::size_t d = 0; d < made.vars.size(); ++d) {
@@ -223,6 +223,18 @@ bool NestText::StoreRounds(const Stage& stage) const {
       rounds = rounds || graph_.buffers()[static_cast<std::size_t>(node.buffer)].dtype != dtype;
     if (node.kind == Expr::Kind::kConst) rounds = rounds || (std::isfinite(node.real) && !Holds(dtype, node.real));
     if (node.kind == Expr::Kind::kCast) rounds = rounds || node.operands[0]->type == ScalarType::kInt;
+  });
+  return rounds;
+}
+
+bool NestText::RoundsToSingle(const Stage& stage) const {
+  const auto dtype = [&](int buffer) { return graph_.buffers()[static_cast<std::size_t>(buffer)].dtype; };
+  if (dtype(stage.buffer) != DType::kF32) return false;
+  bool rounds = false;
+  Visit(stage.value, [&](const ExprNode& node) {
+    if (node.type != ScalarType::kReal) return;
+    rounds |= node.kind == Expr::Kind::kLoad && dtype(node.buffer) == DType::kF64;
+    rounds |= node.kind == Expr::Kind::kCast && node.operands[0]->type == ScalarType::kInt;
   });
   return rounds;
 }
@@ -256,6 +268,7 @@ void NestText::WriteResult(const Stage& stage, const Expr& value) {
     return Line("{}[{}] = static_cast<{}>({});", name(stage.buffer), Offset(stage), ElementType(buffer.dtype), text);
   if (value->type == ScalarType::kInt && buffer.dtype != DType::kI64)
     text = fmt::format("Narrow<{}>({})", ElementType(buffer.dtype), text);
+  if (RoundsToSingle(stage)) text = fmt::format("Single({})", text);
   if (StoreRounds(stage)) text = fmt::format("Stored<{}>(R({}))", ElementType(buffer.dtype), text);
   if (GoesStraight(stage.buffer)) {
     const auto& outputs = graph_.problem().tensors;

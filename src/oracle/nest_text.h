@@ -159,6 +159,8 @@ class NestText {
   void FuseChains(Moves moves);
   bool IsMove(const Stage& stage) const;
   bool StoreRounds(const Stage& stage) const;
+  // Whether it keeps in single precision what may come with more bits: doubles, or whole numbers.
+  bool RoundsToSingle(const Stage& stage) const;
   bool IsExact(const Stage& stage) const { return IsExact(stage.value) && !StoreRounds(stage); }
   bool KeepsExact(const ExprNode& node) const;
   static bool HangsOnData(const Expr& index);

@@ -507,6 +507,79 @@ TEST(OracleTest, AValueStoredInAHalfTypeMayBeOffByItsRounding) {
   EXPECT_LE(Worst(expected[0], WithoutBits(x, 16)), 1);
 }
 
+// Doubles and whole numbers that become single precision: all make the same of them.
+TEST(OracleTest, AConversionToSinglePrecisionIsRoundedAndExact) {
+  const Graph doubles = SmallGraph("torch", "x f64 3", "y f32 3",
+                                   R"([{"op": "_to_copy", "args": {"self": "%x", "dtype": "f32"}, "outputs": ["y"]}])");
+  const std::vector<double> x = {0.1, 1e300, 3};
+  const auto single = Reference(doubles, {x.data()});
+  EXPECT_EQ(single[0].value[0], static_cast<double>(0.1f));
+  EXPECT_EQ(single[0].value[1], std::numeric_limits<double>::infinity());
+  EXPECT_EQ(single[0].budget[0], 0);
+  const Graph back = SmallGraph("torch", "x i32 2", "y i32 2",
+                                R"([{"op": "_to_copy", "args": {"self": "%x", "dtype": "f32"}, "outputs": ["r"]},
+                                    {"op": "_to_copy", "args": {"self": "%r", "dtype": "i32"}, "outputs": ["y"]}])");
+  const std::vector<std::int32_t> whole = {(1 << 24) + 1, 5};
+  const auto rounded = Reference(back, {whole.data()});
+  EXPECT_EQ(rounded[0].value[0], 1 << 24);
+  EXPECT_EQ(rounded[0].value[1], 5);
+}
+
+// What is not itself is a NaN, however it was rounded; and what is no number but an infinity of exact operands is that.
+TEST(OracleTest, WhatIsFiniteAndWhatIsNotHangsOnNoRounding) {
+  const Graph itself = SmallGraph("fp32", "x f32 64", "y bool 64",
+                                  R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["e"]},
+                                      {"op": "eq", "args": {"self": "%e", "other": "%e"}, "outputs": ["y"]}])");
+  const Floats x = Normals(64, 1);
+  const auto equal = Reference(itself, {x.data()});
+  const Graph logarithm = SmallGraph("fp32", "x f32 64", "y f32 64",
+                                     R"([{"op": "relu", "args": {"self": "%x"}, "outputs": ["r"]},
+                                         {"op": "log", "args": {"self": "%r"}, "outputs": ["y"]}])");
+  const auto infinite = Reference(logarithm, {x.data()});
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    EXPECT_EQ(equal[0].value[i], 1);
+    EXPECT_EQ(equal[0].budget[i], 0);
+    if (x[i] > 0) continue;
+    EXPECT_EQ(infinite[0].value[i], -std::numeric_limits<double>::infinity());
+    EXPECT_EQ(infinite[0].budget[i], 0);
+  }
+}
+
+// Whole numbers are divided and multiplied as such; a remainder whose sign was mended was rounded once more.
+TEST(OracleTest, PowersAndQuotientsOfWholeNumbersAreExact) {
+  const std::vector<std::int64_t> x = {-7, 7, 6, (std::int64_t{1} << 60) + 3}, by = {2, -2, 3, 1};
+  const auto of = [&](const std::string& node) {
+    return Reference(SmallGraph("torch", "x i64 4, b i64 4", "y i64 4", "[" + node + "]"), {x.data(), by.data()})[0];
+  };
+  const auto quotient =
+      of(R"({"op": "div", "args": {"self": "%x", "other": "%b", "rounding_mode": "trunc"}, "outputs": ["y"]})");
+  const double quotients[] = {-3, -3, 2, 0x1p60 + 3};
+  const auto fifth = of(R"({"op": "pow", "args": {"self": "%x", "exponent": 5}, "outputs": ["y"]})");
+  const auto power = of(R"({"op": "pow", "args": {"self": "%b", "exponent": "%b"}, "outputs": ["y"]})");
+  const double fifths[] = {-16807, 16807, 7776}, powers[] = {4, 0, 27, 1};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(quotient.value[i], quotients[i]) << i;
+    EXPECT_EQ(quotient.budget[i], 0) << i;
+    EXPECT_EQ(power.value[i], powers[i]) << i;
+    EXPECT_EQ(power.budget[i], 0) << i;
+    if (i == 3) continue;  // which wraps around
+    EXPECT_EQ(fifth.value[i], fifths[i]) << i;
+    EXPECT_EQ(fifth.budget[i], 0) << i;
+  }
+  const Graph remainder =
+      SmallGraph("fp32", "x f32 64, b f32 64", "y f32 64",
+                 R"([{"op": "remainder", "args": {"self": "%x", "other": "%b"}, "outputs": ["y"]}])");
+  const Floats a = Normals(64, 1), b = Normals(64, 2);
+  const auto expected = Reference(remainder, {a.data(), b.data()});
+  Floats own;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    float m = std::fmod(a[i], b[i]);
+    if (m != 0 && (m < 0) != (b[i] < 0)) m += b[i];
+    own.push_back(m);
+  }
+  EXPECT_LE(Worst(expected[0], own), 1);
+}
+
 TEST(OracleTest, EightBitsWithoutAnInfinityTakeTheLargestNumber) {
   const Graph graph = SmallGraph("torch", "x f32 4", "y f32 4",
                                  R"([{"op": "_to_copy", "args": {"self": "%x", "dtype": "f8e4m3"}, "outputs": ["h"]},

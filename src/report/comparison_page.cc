@@ -14,7 +14,8 @@ namespace hone {
 
 // What the page draws of the document of command/commands/compare.cc; what else there is in it stays out.
 struct PairedFigures {
-  double ratio = 0, low = 0, high = 0, p = 0;
+  double ratio = 0, p = 0;
+  std::optional<double> low, high;  // null of one problem
   int wins = 0, losses = 0, equal = 0;
 };
 struct AgainstFirst {

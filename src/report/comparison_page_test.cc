@@ -44,6 +44,15 @@ TEST(ComparisonPageTest, SaysHowItWasMadeWhereThatIsKnown) {
   EXPECT_NE(page->find("\"made\""), std::string::npos);
 }
 
+// As of one problem, which has no interval.
+TEST(ComparisonPageTest, TakesFiguresWithoutAnInterval) {
+  Json document = Document();
+  const Json figures = {{"ratio", 1.1}, {"low", nullptr}, {"high", nullptr}, {"p", 1},
+                        {"wins", 1},    {"losses", 0},    {"equal", 0}};
+  document["arms"][1]["against"] = {{"quality", figures}, {"anytime", figures}};
+  EXPECT_EQ(Complaint(document.dump()), "none");
+}
+
 TEST(ComparisonPageTest, HoldsWhatItDrawsAsText) {
   const auto page = WriteComparisonPage(Document().dump(), "c.json", "hone 1");
   ASSERT_TRUE(page) << page.error().message;

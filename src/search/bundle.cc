@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include "base/files.h"
 #include "problem/problem.h"
@@ -76,7 +78,12 @@ Result<void> CheckContents(const RunContents& contents, const std::string& where
   if (run.id.size() < 6 || run.id.size() > 64 || run.id.find_first_not_of("0123456789abcdef") != std::string::npos)
     return wrong("has an id that is none of ours");
   const auto problem = ParseProblem(contents.problem, "its problem");
-  if (!problem || Identity(*problem) != run.problem_identity) return wrong("is not of the problem that it names");
+  // Whose values lie in files is known by those, which a bundle has none of.
+  const bool has_files = problem && std::ranges::any_of(problem->tensors, [](const Tensor& tensor) {
+                           return std::holds_alternative<FromFile>(tensor.generator);
+                         });
+  if (!problem || (!has_files && Identity(*problem) != run.problem_identity))
+    return wrong("is not of the problem that it names");
   if (!ParseRunSettings(run.settings) || !ParseBudget(run.budget)) return wrong("has settings that are not ours");
   if (run.best_attempt < 0 || run.best_attempt > static_cast<int>(contents.attempts.size()))
     return wrong("has a best attempt that it did not make");

@@ -133,6 +133,25 @@ TEST_F(BundleTest, ARunIsCarriedWholeAndMergingAgainChangesNothing) {
   EXPECT_EQ(std::filesystem::exists(good_ + "-wal"), false) << "a bundle is one file";
 }
 
+// The file stays where it is: what a problem is, it says with its content.
+TEST_F(BundleTest, ARunWhoseValuesLieInAFileIsMerged) {
+  std::string problem = kProblem;
+  const std::string drawn = R"("generator": {"kind": "normal", "mean": 0, "deviation": 1})";
+  problem.replace(problem.find(drawn), drawn.size(),
+                  R"("generator": {"kind": "file", "path": "v.safetensors", "tensor": "x"})");
+  Store store = Must(Store::Open(Path("values.sqlite")));
+  const SearchSettings settings = Settings(1);
+  static_cast<void>(Must(store.CreateRun({.problem_name = "p",
+                                          .problem_identity = std::string(64, 'a'),
+                                          .target = "scripted",
+                                          .machine = "none",
+                                          .settings = ToJson(settings.run),
+                                          .budget = ToJson(settings.budget)},
+                                         problem)));
+  Store other = Must(Store::Open(Path("other.sqlite")));
+  EXPECT_EQ(Must(MergeBundle(other, Bundle(store, "values.bundle"))).created, 1);
+}
+
 TEST_F(BundleTest, TwoMachinesInTurnMakeOneRun) {
   Store network = Must(Store::Open(Path("network.db"))), device = Must(Store::Open(Path("device.db")));
   Begin(device);

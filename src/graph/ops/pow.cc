@@ -1,11 +1,19 @@
+#include <cmath>
+
 #include "graph/op.h"
 
 namespace hone::op_pow {
 
 namespace {
 
-// What PyTorch's kernels compute without a power, on zeros, infinities and NaN too.
+constexpr double kMostFactors = 16;
+
+// What PyTorch's kernels compute without a power, on zeros, infinities and NaN too. Of whole numbers it is exact, and
+// wraps around, as no power of reals does.
 bool IsPlain(double exponent, DType dtype) {
+  if (!IsFloat(dtype) && dtype != DType::kBool && exponent >= 0 && exponent <= kMostFactors &&
+      exponent == std::floor(exponent))
+    return true;
   return exponent == 0 || exponent == 1 || exponent == 2 || exponent == 3 ||
          (IsFloat(dtype) && (exponent == -1 || exponent == -2 || exponent == 0.5 || exponent == -0.5));
 }
@@ -14,6 +22,11 @@ Expr Power(const Expr& x, double exponent) {
   if (exponent == 0) return x->type == ScalarType::kReal ? Expr(1.0) : Expr(1);
   if (exponent == 2) return x * x;
   if (exponent == 3) return x * x * x;
+  if (exponent > 3) {
+    Expr product = x;
+    for (int factors = 1; factors < static_cast<int>(exponent); ++factors) product = product * x;
+    return product;
+  }
   if (exponent == -1) return Apply(UnaryOp::kReciprocal, x);
   if (exponent == -2) return Apply(UnaryOp::kReciprocal, x * x);
   if (exponent == 0.5) return Sqrt(x);
@@ -36,8 +49,8 @@ HONE_OP(pow, "self to the power exponent; a small whole exponent is repeated mul
   call.Binary(
       OpCall::ResultType::kSame,
       [](Expr a, Expr b) {
-        const Expr power = Cast(Apply(BinaryOp::kPow, a, b), a->type);
-        if (a->type != ScalarType::kInt) return power;
+        if (a->type != ScalarType::kInt) return Cast(Apply(BinaryOp::kPow, a, b), a->type);
+        const Expr power = Cast(Apply(UnaryOp::kRound, Apply(BinaryOp::kPow, a, b)), ScalarType::kInt);
         // One over a whole number: only of 1 and -1 is anything left.
         const Expr odd = Equal(Apply(BinaryOp::kFloorMod, b, 2), 1);
         const Expr inverse = Select(Equal(a, 1), 1, Select(Equal(a, -1), Select(odd, -1, 1), 0));

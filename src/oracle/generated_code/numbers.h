@@ -68,9 +68,11 @@ struct Whole {
 };
 
 inline double NoNan(double e) { return e == e ? e : kInf; }
-// Below the smallest normal number a result may be flushed to zero: vector math libraries do.
+// Below the smallest normal number a result may be flushed to zero: vector math libraries do. Of exact operands an
+// infinity is exact, too, as the logarithm of 0 is.
 inline Tracked Rounded(double v, double e, double units = 1) {
   const double size = std::abs(v);
+  if (e == 0 && size == kInf) return Tracked(v);
   return Tracked(v, NoNan(e + (size < kSmallest ? size : size * (units * kUnit))));
 }
 
@@ -113,6 +115,13 @@ Tracked Stored(Tracked a) {
   double v = a.v;
   if (!Small::kInfinite && std::abs(v) > Small::kLargest) v = std::copysign(Small::kLargest, v);
   return Tracked(v, NoNan(a.e + std::max(std::abs(v) * Small::kRoundoff, v == 0 ? 0 : Small::kStep / 2)));
+}
+
+// What single precision holds of a number of more bits: of one that is exact all make the same.
+inline double Single(double a) { return static_cast<double>(static_cast<float>(a)); }
+inline Tracked Single(Tracked a) {
+  const double v = Single(a.v);
+  return Tracked(v, a.e > 0 ? NoNan(a.e + std::abs(v) * 0x1p-24) : 0);
 }
 
 // f with derivative bound d at a: |f(x) - f(a)| <= e * d to first order.
@@ -213,8 +222,7 @@ inline Tracked Fmod(Tracked a, Tracked b) {
 }
 inline Tracked FloorMod(Tracked a, Tracked b) {
   Tracked m = Fmod(a, b);
-  if (m.v != 0 && (m.v < 0) != (b.v < 0)) m.v += b.v;
-  return m;
+  return m.v != 0 && (m.v < 0) != (b.v < 0) ? Rounded(m.v + b.v, m.e + b.e) : m;
 }
 // As Python: from the exact remainder, so that 3.0 // 0.1 is 29.
 inline double FloorQuotient(double a, double b) {
@@ -333,6 +341,10 @@ Honest<T> Wrap(T v) {
 template <class Small, class T>
 Honest<T> Stored(Honest<T> a) {
   return Wrap<T>(static_cast<T>(static_cast<float>(Small::From(a.v))));
+}
+template <class T>
+Honest<T> Single(Honest<T> a) {
+  return Wrap<T>(static_cast<T>(static_cast<float>(a.v)));
 }
 template <class T>
 Honest<T> Product(Honest<T> a, Honest<T> b) {

@@ -114,11 +114,28 @@ def identity(rows, columns=None, *, dtype=None, layout=None, device=None, pin_me
     return (down[:, None] == across).to(dtype or torch.get_default_dtype())
 
 
+def margins_of_labels(x, target, reduction):
+    """multilabel_margin_loss_forward, whose own decomposition also counts the margins of what fills a row behind its last label."""
+    rows, labels = torch.atleast_2d(x), torch.atleast_2d(target)
+    places = torch.arange(rows.shape[1], device=labels.device)
+    count = torch.where(labels == -1, places, rows.shape[1]).amin(-1, keepdim=True)
+    is_label = places < count
+    of_label = torch.gather(rows, -1, torch.where(is_label, labels, 0))
+    is_target = (places == torch.where(is_label, labels, -1)[:, :, None]).any(1)
+    margins = (1 - of_label[:, :, None] + rows[:, None, :]).clamp_min(0) / rows.shape[1]
+    loss = torch.where(is_label[:, :, None] & ~is_target[:, None, :], margins, 0).sum((1, 2))
+    is_target = is_target.to(x.dtype).reshape(target.shape)
+    if reduction == 0:
+        return loss.reshape(target.shape[:-1]), is_target
+    return loss.mean() if reduction == 1 else loss.sum(), is_target
+
+
 def decompositions():
     """What torch.export takes operators apart into."""
     table = torch.export.default_decompositions()
     for op in (torch.ops.aten.eye.default, torch.ops.aten.eye.m):
         table[op] = identity
+    table[torch.ops.aten.multilabel_margin_loss_forward.default] = margins_of_labels
     return table
 
 
