@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/check.h"
 #include "base/text.h"
@@ -231,12 +232,14 @@ bool NestText::RoundsToSingle(const Stage& stage) const {
   const auto dtype = [&](int buffer) { return graph_.buffers()[static_cast<std::size_t>(buffer)].dtype; };
   if (dtype(stage.buffer) != DType::kF32) return false;
   bool rounds = false;
-  Visit(stage.value, [&](const ExprNode& node) {
-    if (node.type != ScalarType::kReal) return;
-    rounds |= node.kind == Expr::Kind::kLoad && dtype(node.buffer) == DType::kF64;
-    rounds |= node.kind == Expr::Kind::kCast && node.operands[0]->type == ScalarType::kInt;
-  });
-  return rounds;
+  const std::function<bool(const Expr&)> moves = [&](const Expr& e) {
+    if (e->kind == Expr::Kind::kSelect) return moves(e->operands[1]) && moves(e->operands[2]);
+    const bool whole = e->kind == Expr::Kind::kCast && e->operands[0]->type == ScalarType::kInt;
+    rounds |= whole || (e->kind == Expr::Kind::kLoad && dtype(e->buffer) == DType::kF64);
+    const bool held = IsConst(e) && static_cast<double>(static_cast<float>(e->real)) == e->real;
+    return whole || e->kind == Expr::Kind::kLoad || held;
+  };
+  return stage.value && stage.value->type == ScalarType::kReal && moves(stage.value) && rounds;
 }
 
 bool NestText::IsExactProduct(const Expr& e) const {

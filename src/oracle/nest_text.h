@@ -159,7 +159,8 @@ class NestText {
   void FuseChains(Moves moves);
   bool IsMove(const Stage& stage) const;
   bool StoreRounds(const Stage& stage) const;
-  // Whether it keeps in single precision what may come with more bits: doubles, or whole numbers.
+  // Whether it converts to single precision what may have more bits, doubles or whole numbers, and does nothing else:
+  // what is computed is not rounded here.
   bool RoundsToSingle(const Stage& stage) const;
   bool IsExact(const Stage& stage) const { return IsExact(stage.value) && !StoreRounds(stage); }
   bool KeepsExact(const ExprNode& node) const;

@@ -7,12 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "command/command.h"
 #include "command/target.h"
 #include "oracle/device_reference.h"
 #include "oracle/oracle.h"
+#include "oracle/picks.h"
 #include "problem/generate.h"
 #include "problem/import/import.h"
 #include "problem/safetensors.h"
@@ -76,6 +78,13 @@ Result<std::vector<Expected>> Compute(VerbCall& call, const Graph& graph, const 
   return oracle.Run(pointers, DescribeMachine().threads);
 }
 
+// What decides elements without a budget.
+std::string_view LeftTo(const Graph& graph, std::size_t output) {
+  return WithPicks(graph, output) && !IsOfScan(graph, output)
+             ? "are places: another is right where a value as good stands there"
+             : "the contract leaves open";
+}
+
 Result<Answer> RunReference(VerbCall& call) {
   const std::string output = call.Text("output");
   if (output.empty()) return Fail(ErrorKind::kUsage, "hone reference needs -o FILE: the safetensors file to write");
@@ -106,9 +115,9 @@ Result<Answer> RunReference(VerbCall& call) {
                     {"shape", tensor.shape},
                     {"honest_ratio", expected[o].honest_ratio},
                     {"undecided", free}});
-    text += fmt::format("{:<20} {:<20} honest error {:.2f} of its scale{}\n", tensor.name, ToString(tensor.shape),
-                        expected[o].honest_ratio,
-                        free ? fmt::format(", {} elements that the contract leaves open", free) : "");
+    text +=
+        fmt::format("{:<20} {:<20} honest error {:.2f} of its scale{}\n", tensor.name, ToString(tensor.shape),
+                    expected[o].honest_ratio, free ? fmt::format(", {} elements that {}", free, LeftTo(graph, o)) : "");
     if (const auto& whole = expected[o].whole) {
       rows.back()["whole"] = {{"mean", whole->mean}, {"deviation", whole->deviation}, {"honest_error", whole->error}};
       text += fmt::format(
