@@ -57,9 +57,7 @@ class SpreadVisitor {
 
   Value Do(const Expr& e, const Pieces& pieces) {
     if (IsConst(e) || e->kind == Expr::Kind::kIndex) return {0, {}};
-    bool varies = false;
-    Visit(e,
-          [&](const ExprNode& node) { varies |= node.kind == Expr::Kind::kLoad && spread_.Of(node.buffer).most > 0; });
+    const bool varies = Varies(e);
     if (!varies && !CanFlip(e)) return {0, {}};
     switch (e->kind) {
       case Expr::Kind::kLoad: return OfLoad(e, pieces);
@@ -101,6 +99,14 @@ class SpreadVisitor {
 
   static bool CanFlip(const Expr& e) { return e->kind == Expr::Kind::kLoad || e->kind == Expr::Kind::kBinary; }
 
+  // Whether what the expression reads is another in each draw.
+  bool Varies(const Expr& e) const {
+    bool varies = false;
+    Visit(e,
+          [&](const ExprNode& node) { varies |= node.kind == Expr::Kind::kLoad && spread_.Of(node.buffer).most > 0; });
+    return varies;
+  }
+
   const Tensor* InputOf(int buffer) const {
     const Buffer& from = spread_.graph_->buffers()[static_cast<std::size_t>(buffer)];
     if (from.stage >= 0 || from.tensor < 0) return nullptr;
@@ -118,13 +124,7 @@ class SpreadVisitor {
 
   // Whether an index of the load hangs on inputs.
   bool PlaceVaries(const Expr& load) const {
-    bool varies = false;
-    for (const Expr& index : load->operands) {
-      Visit(index, [&](const ExprNode& node) {
-        varies |= node.kind == Expr::Kind::kLoad && spread_.Of(node.buffer).most > 0;
-      });
-    }
-    return varies;
+    return std::ranges::any_of(load->operands, [&](const Expr& index) { return Varies(index); });
   }
 
   Value OfLoad(const Expr& e, const Pieces& pieces) {
@@ -132,11 +132,8 @@ class SpreadVisitor {
     Value value{from.most, from.flips};
     if (PlaceVaries(e)) {
       // Another draw is at another place, where there is another element.
-      const int tensor = spread_.graph_->buffers()[static_cast<std::size_t>(e->buffer)].tensor;
-      const bool drawn = spread_.graph_->buffers()[static_cast<std::size_t>(e->buffer)].stage < 0 && tensor >= 0;
-      const auto& tensors = spread_.graph_->problem().tensors;
-      value.variance =
-          drawn ? std::max(from.most, VarianceOf(tensors[static_cast<std::size_t>(tensor)].generator)) : kInfinity;
+      const Tensor* drawn = InputOf(e->buffer);
+      value.variance = drawn ? std::max(from.most, VarianceOf(drawn->generator)) : kInfinity;
       return value;
     }
     if (from.axis < 0) return value;
@@ -228,12 +225,8 @@ class SpreadVisitor {
   Value OfSelect(const Expr& e, const Pieces& pieces) {
     const Expr& condition = e->operands[0];
     if (HasLoad(condition)) {
-      bool varies = false;
-      Visit(e, [&](const ExprNode& node) {
-        varies |= node.kind == Expr::Kind::kLoad && spread_.Of(node.buffer).most > 0;
-      });
       // max(x, 0) and the like, written as a choice, is left to the unbounded.
-      return {varies ? kInfinity : 0, {}};
+      return {Varies(e) ? kInfinity : 0, {}};
     }
     if (condition->kind == Expr::Kind::kBinary && condition->binary == BinaryOp::kLessEqual &&
         IsConst(condition->operands[0])) {

@@ -60,7 +60,7 @@ std::int64_t PhasesBeside(const Kernel& kernel) {
 }
 
 // A thread has 64 sums at most.
-void PatchCut::MakeTiles(const Kernel& kernel, const Convolution& conv) {
+void PatchCut::MakeTiles(const Kernel& kernel, const Convolution& whole, const Convolution& conv) {
   parts = CeilDiv(conv.made, kMostOutputsOfPatch);
   const std::int64_t least = CeilDiv(conv.made, parts), bytes = static_cast<std::int64_t>(Bytes(kernel.target_type));
   if (!MakesChannelsLast(kernel)) {
@@ -71,7 +71,7 @@ void PatchCut::MakeTiles(const Kernel& kernel, const Convolution& conv) {
     return;
   }
   for (pack = kWritten / bytes; pack > 1; pack /= 2) {
-    if (Convolution(kernel).made % pack == 0 && RoundUp(least, 4 * pack) == RoundUp(least, 8)) break;
+    if (whole.made % pack == 0 && RoundUp(least, 4 * pack) == RoundUp(least, 8)) break;
   }
   part = RoundUp(least, std::max<std::int64_t>(8, 4 * pack));
   column_tiles = part / 8;
@@ -80,10 +80,10 @@ void PatchCut::MakeTiles(const Kernel& kernel, const Convolution& conv) {
 
 PatchCut::PatchCut(const Kernel& kernel, std::int64_t rows_wanted, std::int64_t pixels_wanted)
     : floats(Bytes(InputType(kernel, 0)) == 4) {
-  const Convolution conv = TogetherOf(kernel);
+  const Convolution as_written(kernel), conv = TogetherOf(kernel);
   const WindowDim &z = conv.dims[kZ], &y = conv.dims[kY], &x = conv.dims[kX];
   held = floats ? conv.channels : RoundUp(conv.channels, 2);
-  MakeTiles(kernel, conv);
+  MakeTiles(kernel, as_written, conv);
   const bool last = MakesChannelsLast(kernel);
   warp_pixels = last ? 16 * row_tiles : 8 * column_tiles;
   warps = std::max<std::int64_t>(1, pixels_wanted / warp_pixels);
@@ -93,8 +93,8 @@ PatchCut::PatchCut(const Kernel& kernel, std::int64_t rows_wanted, std::int64_t 
   const bool whole = strip == x.out;
   if (const std::int64_t even = RoundUp(strip, 8); even <= across && (last || !whole)) strip = even;
   if (!last) {
-    const std::int64_t beside = PhasesBeside(kernel), line = Convolution(kernel).dims[kX].out;
-    const bool one = whole && Convolution(kernel).phases[kY].size() == 1 && line == x.out * beside;
+    const std::int64_t beside = PhasesBeside(kernel), line = as_written.dims[kX].out;
+    const bool one = whole && as_written.phases[kY].size() == 1 && line == x.out * beside;
     const std::int64_t run = (one ? rows : 1) * strip * beside, all = one ? line * y.out : line;
     while (pack > 1 && (run % pack != 0 || all % pack != 0)) pack /= 2;
   }
@@ -127,9 +127,10 @@ bool Fits(const Kernel& kernel, const PatchCut& cut) { return cut.shared <= Most
 
 std::vector<std::pair<double, std::int64_t>> RowsByTime(const Kernel& kernel, std::int64_t pixels) {
   std::vector<std::pair<double, std::int64_t>> rows;
+  const std::int64_t lines = TogetherOf(kernel).dims[kY].out;
   for (const std::int64_t r : kRowsOfTile) {
     const PatchCut cut(kernel, r, pixels);
-    if (r < 2 * TogetherOf(kernel).dims[kY].out && Fits(kernel, cut)) rows.emplace_back(TilesTake(kernel, cut), r);
+    if (r < 2 * lines && Fits(kernel, cut)) rows.emplace_back(TilesTake(kernel, cut), r);
   }
   std::ranges::stable_sort(rows, std::less(), &std::pair<double, std::int64_t>::first);
   return rows;

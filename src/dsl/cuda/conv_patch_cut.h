@@ -30,7 +30,7 @@ struct PatchCut {
   std::int64_t places_at = 0, patch_at = 0, ahead_at = 0, shared = 0;  // bytes
 
  private:
-  void MakeTiles(const Kernel& kernel, const Convolution& conv);
+  void MakeTiles(const Kernel& kernel, const Convolution& whole, const Convolution& conv);
 };
 
 std::int64_t MostSharedByPatch(const Kernel& kernel);

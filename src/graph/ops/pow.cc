@@ -20,9 +20,7 @@ bool IsPlain(double exponent, DType dtype) {
 
 Expr Power(const Expr& x, double exponent) {
   if (exponent == 0) return x->type == ScalarType::kReal ? Expr(1.0) : Expr(1);
-  if (exponent == 2) return x * x;
-  if (exponent == 3) return x * x * x;
-  if (exponent > 3) {
+  if (exponent >= 2) {
     Expr product = x;
     for (int factors = 1; factors < static_cast<int>(exponent); ++factors) product = product * x;
     return product;

@@ -92,17 +92,17 @@ std::optional<Piece> OverSpace(const std::vector<Piece>& pieces, const Piece& fo
 std::optional<Norm> NormOf(const Memory& memory, const std::vector<Piece>& pieces, std::size_t map_at,
                            const std::function<int(int buffer)>& maker,
                            const std::function<std::vector<std::size_t>(int buffer)>& readers, bool stores) {
-  Piece map = pieces[map_at];
-  if (!IsPlain(memory, map)) {
+  std::optional<Piece> with_sides;
+  if (const Piece& as_it_is = pieces[map_at]; !IsPlain(memory, as_it_is)) {
     const auto is_fold = [&](const FlatLoad& load) {
       const int made = maker(load.buffer);
       return made >= 0 && pieces[static_cast<std::size_t>(made)].fold;
     };
-    if (!map.is_map() || std::ranges::none_of(memory.Loads(map.value), is_fold)) return std::nullopt;
-    auto with_sides = WithSides(memory, map);
+    if (!as_it_is.is_map() || std::ranges::none_of(memory.Loads(as_it_is.value), is_fold)) return std::nullopt;
+    with_sides = WithSides(memory, as_it_is);
     if (!with_sides || !IsPlain(memory, *with_sides)) return std::nullopt;
-    map = std::move(*with_sides);
   }
+  const Piece& map = with_sides ? *with_sides : pieces[map_at];
   // The folds that the map reads, and those that these read, as long as nobody outside does.
   std::set<std::size_t> members;
   const std::function<void(const Piece&)> collect = [&](const Piece& reader) {

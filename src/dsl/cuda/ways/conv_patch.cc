@@ -101,17 +101,19 @@ class PatchWriter {
   std::int64_t Tiles() const { return CeilDiv(y().out, cut_.rows); }
   std::int64_t Units() const { return conv_.batch * z().out * Tiles() * Strips(); }
   std::int64_t Phases(std::size_t dim) const { return static_cast<std::int64_t>(whole_.phases[dim].size()); }
+  // Names the last of the numbers that `left` is made of, below `extent`, and takes it out of that.
+  std::string NameLast(const std::string& hint, std::int64_t extent, std::string& left) {
+    if (extent == 1) return "0";
+    std::string name = out_.Fresh(hint);
+    out_.Line(fmt::format("const int {} = {} % {};", name, left, extent));
+    left = fmt::format("({} / {})", left, extent);
+    return name;
+  }
   // Names the channel of the result and the phases of an output out of its number in the block.
   void FindOutput(const std::string& number) {
     std::string left =
         cut_.parts == 1 ? fmt::format("({})", number) : fmt::format("(blockIdx.y * {} + {})", cut_.part, number);
-    const auto last = [&](const std::string& hint, std::int64_t extent) -> std::string {
-      if (extent == 1) return "0";
-      const std::string name = out_.Fresh(hint);
-      out_.Line(fmt::format("const int {} = {} % {};", name, left, extent));
-      left = fmt::format("({} / {})", left, extent);
-      return name;
-    };
+    const auto last = [&](const std::string& hint, std::int64_t extent) { return NameLast(hint, extent, left); };
     if (Phases(kZ) * Phases(kY) * Phases(kX) == 1) {
       index_[1] = left;
     } else if (MakesChannelsLast(kernel_)) {
@@ -201,13 +203,7 @@ class PatchWriter {
 
   void NamePlaces(const std::string& unit) {
     std::string left = unit;
-    const auto part = [&](const std::string& hint, std::int64_t extent) -> std::string {
-      if (extent == 1) return "0";
-      const std::string name = out_.Fresh(hint);
-      out_.Line(fmt::format("const int {} = {} % {};", name, left, extent));
-      left = fmt::format("({} / {})", left, extent);
-      return name;
-    };
+    const auto part = [&](const std::string& hint, std::int64_t extent) { return NameLast(hint, extent, left); };
     strip_ = part("strip", Strips());
     tile_ = part("tile", Tiles());
     plane_ = part("depth", z().out);
