@@ -354,7 +354,7 @@ Result<Answer> ShowRounds(Store& store, const RunRecord& run) {
                            {"rule", one.rule},
                            {"promised", one.promised}});
     }
-    Json line = {{"proposals", std::move(proposals)}};
+    Json line = {{"problem", run.problem_name}, {"proposals", std::move(proposals)}};
     if (round.parent != 0) line["from"] = identities[round.parent];
     lines += JsonText(line) + '\n';
     line["number"] = round.number;

@@ -3,9 +3,12 @@
 //   {"proposals": [{"kind": "program", "text": "..."}]}
 //   {"from": "SHA-256 of a candidate", "proposals": [{"kind": "module", "text": "...", "origin": "...", "key": "..."}]}
 //
-// `from` is Candidate::Identity of what they improve on, none for what to begin with; several lines of one are its
-// turns in their order. It is a candidate and not an attempt's number, so that a record serves other strategies and
-// seeds than the one that it was made with. `hone show RUN --rounds` writes such a file.
+//   {"problem": "a graph's name", "proposals": [...]}
+//
+// `problem` says whose round it is, so that a file of many runs' serves a suite; without one it is everybody's. `from`
+// is Candidate::Identity of what they improve on, none for what to begin with; several lines of one are its turns in
+// their order. It is a candidate and not an attempt's number, so that a record serves other strategies and seeds than
+// the one that it was made with. `hone show RUN --rounds` writes such a file.
 #include <fmt/format.h>
 
 #include <map>
@@ -57,11 +60,12 @@ Result<Proposal> ReadProposal(const Json& json, std::size_t place) {
   return proposal;
 }
 
-Result<void> ReadLine(std::string_view line, Recorded& recorded) try {
+Result<void> ReadLine(std::string_view line, std::string_view problem, Recorded& recorded) try {
   const Json json = Json::parse(line);
   Round round;
   for (const Json& one : json.at("proposals"))
     round.proposals.push_back(HONE_TRY(ReadProposal(one, round.proposals.size())));
+  if (json.contains("problem") && json["problem"].get<std::string>() != problem) return {};
   const bool begins = !json.contains("from") || json["from"].is_null();
   recorded[begins ? std::string() : json["from"].get<std::string>()].push_back(std::move(round));
   return {};
@@ -76,13 +80,16 @@ Result<std::unique_ptr<Proposer>> Make(const ProposerSetting& setting) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     if (line.empty()) continue;
-    if (Result<void> read = ReadLine(line, recorded); !read)
+    if (Result<void> read = ReadLine(line, setting.graph.problem().name, recorded); !read)
       return Rethrow(std::move(read).error(),
                      fmt::format("proposer replay: line {} of the file is no round: ", number));
   }
   if (!recorded.contains("")) {
-    return Fail(ErrorKind::kUsage,
-                "proposer replay: no line of the file says what to begin with; one without \"from\" does");
+    return Fail(
+        ErrorKind::kUsage,
+        fmt::format("proposer replay: no line of the file says what to begin with; one without \"from\" does, if "
+                    "its \"problem\" is '{}' or it has none",
+                    setting.graph.problem().name));
   }
   return std::make_unique<Replay>(std::move(recorded));
 }
