@@ -176,9 +176,27 @@ std::string ConvPhase::IsThere(const std::string& m) const {
   return fmt::format("column_x * {0} + {1} % {0} < {2}", Phases(2), m, whole_.dims[2].out);
 }
 
-std::optional<std::string> ConvPhase::Element(const DeviceWriter& out, const KernelOperand& operand, int number,
-                                              const std::vector<std::string>& batches, const std::string& m) const {
-  const auto& strides = whole_.strides[static_cast<std::size_t>(number)];
+bool ConvPhase::ReadsPixels(int operand) const {
+  const auto& strides = whole_.strides[static_cast<std::size_t>(operand)];
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (whole_.dims[d].out > 1 && strides[Convolution::kZ + d] != 0) return true;
+  }
+  return false;
+}
+
+bool ConvPhase::LiesSideBySide(const KernelOperand& reads, int operand) const {
+  const auto& strides = whole_.strides[static_cast<std::size_t>(operand)];
+  const std::int64_t count = SideBySide();
+  for (std::size_t d = 0; d < 2; ++d) {
+    if (whole_.dims[d].out > 1 && strides[Convolution::kZ + d] % count != 0) return false;
+  }
+  return strides[Convolution::kZ + 2] == 1 && reads.offset % count == 0 && strides[Convolution::kN] % count == 0 &&
+         strides[Convolution::kO] % count == 0;
+}
+
+std::string ConvPhase::Place(const KernelOperand& reads, int operand, const std::vector<std::string>& batches,
+                             const std::string& m) const {
+  const auto& strides = whole_.strides[static_cast<std::size_t>(operand)];
   std::vector<std::string> places = {"column_image", OutputOf(m)};
   std::vector<std::int64_t> steps = {strides[Convolution::kN], strides[Convolution::kO]};
   const auto add = [&](const std::string& place, std::int64_t step) {
@@ -186,19 +204,16 @@ std::optional<std::string> ConvPhase::Element(const DeviceWriter& out, const Ker
     steps.push_back(step);
   };
   if (whole_.groups > 1) add(batches.back(), whole_.made * steps[1]);
-  bool pixels = false;
   for (std::size_t d = 0; d < 3; ++d) {
     const std::int64_t step = strides[Convolution::kZ + d];
-    if (whole_.dims[d].out == 1 || step == 0) continue;
-    pixels = true;
+    if (whole_.dims[d].out == 1) continue;
     add(fmt::format("column_{}", kAxes[d]), step * Phases(d));
     if (d == 2 && Phases(2) > 1)
       add(fmt::format("({} % {})", m, Phases(2)), step);
     else if (phase(d).out_start > 0)
       add(fmt::format("{}", phase(d).out_start), step);
   }
-  if (!pixels) return std::nullopt;
-  return fmt::format("{}[{}]", out.BufferName(operand.buffer), Address(places, steps, operand.offset));
+  return Address(places, steps, reads.offset);
 }
 
 std::string ConvPhase::Target(const DeviceWriter& out, const std::vector<std::string>& batches,

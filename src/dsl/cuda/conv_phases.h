@@ -61,10 +61,13 @@ class ConvPhase {
   std::int64_t SideBySide() const;
   std::string OutputOf(const std::string& m) const;
   std::string IsThere(const std::string& m) const;
-  // Behind those lines, the element that the convolution's chain reads of its operand `number`, where that is another
-  // one for each pixel. `operand` is the same, its strides the product's.
-  std::optional<std::string> Element(const DeviceWriter& out, const KernelOperand& operand, int number,
-                                     const std::vector<std::string>& batches, const std::string& m) const;
+  // Of the operand `operand` of the convolution's chain: whether it is another number for each pixel; whether those
+  // beside a position's elements are read as one; and, behind those lines, where the one beside row `m` is. The
+  // strides of `reads` are the product's.
+  bool ReadsPixels(int operand) const;
+  bool LiesSideBySide(const KernelOperand& reads, int operand) const;
+  std::string Place(const KernelOperand& reads, int operand, const std::vector<std::string>& batches,
+                    const std::string& m) const;
   std::string Target(const DeviceWriter& out, const std::vector<std::string>& batches, const std::string& m) const;
 
  private:

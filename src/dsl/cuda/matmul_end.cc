@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "dsl/cuda/matmul_end_stages.h"
+#include "dsl/cuda/matmul_lines_end.h"
 #include "dsl/cuda/matmul_rows_end.h"
 #include "dsl/knobs.h"
 
@@ -18,159 +19,8 @@ extern const std::string_view kTensorRotationText;  // dsl/cuda/tensor_rotation.
 namespace hone::dsl {
 namespace {
 
-// In lines, a warp's sums on their way out: 16 rows of 32 columns, so many of each product, or of the product and of
-// what it is rotated.
-std::int64_t LineColumns(std::int64_t products) { return products == 1 ? 32 : products == 2 ? 16 : 8; }
-// What stands at a place of a thread's sums where pairs of columns are rotated.
-std::string RotatedText(int distance, const TensorTile& tile, const std::string& place) {
-  tile.out.Define(std::string(kTensorRotationText));
-  return fmt::format("Rotated<{}>({}, {}, thread)", distance, tile.sums, place);
-}
-// A result of so many bytes would only drive the operands out of L2. Measured on an H200: 32768 x 64 x 32768 takes 1.27
-// ms then, not 1.50 (docs/measured/cuda_matmul.md).
-constexpr std::int64_t kStreamed = 128 << 20;
-// What a long chain takes hides the loop over rows, and as many copies of it as there are rows would take long to
-// compile.
-constexpr double kLongChain = 60;  // operations
-
 // Where in a box of 64 rows of 128 bytes a lane finds the i-th four matrices of its warp.
 constexpr std::string_view kMatricesPlace = "row * 128 + (((i * 2 + thread % 32 / 16) ^ (row % 8)) * 16)";
-
-class LinesEnd {
- public:
-  explicit LinesEnd(const TensorTile& tile)
-      : tile_(tile), out_(tile.out), text_(tile.text), rotation_(tile.partial.empty() ? RotationOf(tile.kernel) : 0) {}
-
-  // As wgmma leaves them, a warp would write 32 bytes a row; they go through shared memory, so that it reads and writes
-  // whole lines.
-  void Emit() {
-    const std::int64_t m = text_.shape.m.extent, n = text_.shape.n.extent,
-                       products = tile_.settings.products + (rotation_ > 0 ? 1 : 0);
-    const std::string& index = text_.index;
-    const bool splits = !tile_.partial.empty();
-    const DType target = tile_.program.buffers[static_cast<std::size_t>(tile_.kernel.target)].dtype;
-    const bool whole = SumsAreWhole(tile_.settings);
-    const std::string type = splits ? (whole ? "int" : "float") : DeviceType(target);
-    // A thread's: neighbours of a row, or what neighbouring rows have in a column where that lies side by side.
-    const std::int64_t columns = LineColumns(products), below_each_other = tile_.apart ? tile_.apart->SideBySide() : 1,
-                       vector = tile_.apart                ? below_each_other
-                                : text_.shape.row % 4 == 0 ? 4
-                                                           : 1,
-                       lanes = columns * below_each_other / vector, at_a_time = 32 / lanes,
-                       rows = 16 / at_a_time / below_each_other;
-    out_.Unroll();
-    out_.Open(fmt::format("for (int part_n = 0; part_n < {}; ++part_n)", tile_.settings.tile_n / columns));
-    out_.Unroll();
-    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", columns / 8));
-    for (std::int64_t p = 0; p < products; ++p) {
-      for (const int half : {0, 1}) {
-        const std::string to = p == 0 ? "" : fmt::format(" + {}", p * columns);
-        const std::string from = p == 0 ? "" : fmt::format(" + {}", p * tile_.settings.tile_n / 2);
-        // Whole numbers go as the bits that they are.
-        const auto sum = [&](int e) {
-          if (p == tile_.settings.products)
-            return RotatedText(rotation_, tile_, fmt::format("(part_n * {} + i) * 4 + {}", columns / 8, e));
-          const std::string text = fmt::format("{}[(part_n * {} + i) * 4 + {}{}]", tile_.sums, columns / 8, e, from);
-          return whole ? fmt::format("__int_as_float({})", text) : text;
-        };
-        out_.Line(fmt::format(
-            "*reinterpret_cast<float2*>(mine + (thread % 32 / 4 + {}) * {} + i * 8 + column{}) = make_float2({}, {});",
-            half * 8, kEndLineStride, to, sum(half * 2), sum(half * 2 + 1)));
-      }
-    }
-    out_.Close();
-    out_.Line("__syncwarp();");
-    out_.Line(fmt::format("const {} n = n0 + part_n * {} + thread % {} * {};", index, columns, lanes,
-                          vector / below_each_other));
-    if (tile_.apart) tile_.apart->OpenColumn(out_, text_, tile_.batches);
-    out_.Line(OperationsPerElement(tile_.kernel.epilogue) > kLongChain ? "#pragma unroll 1" : "#pragma unroll");
-    out_.Open(fmt::format("for (int i = 0; i < {}; ++i)", rows));
-    out_.Line(fmt::format("const int below = (i * {} + thread % 32 / {}) * {};", at_a_time, lanes, below_each_other));
-    out_.Line(fmt::format("const {} m = row0 + below;", index));
-    std::string guard;
-    if (!tile_.rows_end.empty())
-      guard = "m < " + tile_.rows_end;
-    else if (m % (tile_.settings.tile_m * tile_.settings.cluster) != 0)
-      guard = fmt::format("m < {}", m);
-    if (n % tile_.settings.tile_n != 0) guard += fmt::format("{}n < {}", guard.empty() ? "" : " && ", n);
-    const std::string there = tile_.apart ? tile_.apart->IsThere("m") : "";
-    if (!there.empty()) guard += (guard.empty() ? "" : " && ") + there;
-    out_.Open(guard.empty() ? "" : fmt::format("if ({})", guard));
-    for (std::int64_t p = 0; p < products; ++p) Read(p, columns, vector, lanes, below_each_other);
-    out_.Line(fmt::format("{} made;", PackType(out_, type, vector)));
-    out_.Unroll();
-    out_.Open(fmt::format("for (int e = 0; e < {}; ++e)", vector));
-    if (splits) {
-      out_.Line(whole ? "made.at[e] = __float_as_int(its[e]);" : "made.at[e] = its[e];");
-    } else {
-      out_.Line(fmt::format("const {} at_n = n{};", index, below_each_other == 1 ? " + e" : ""));
-      std::vector<std::string> its;
-      for (std::int64_t p = 0; p < products; ++p) {
-        its.push_back(Numbered("it", p));
-        const std::string its_text = Numbered("its", p);
-        out_.Line(whole ? fmt::format("const long {} = __float_as_int({}[e]);", its.back(), its_text)
-                        : fmt::format("const float {} = {}[e];", its.back(), its_text));
-      }
-      std::map<int, std::string> loaded;
-      if (tile_.apart) {
-        for (const int operand : OperandsOf({tile_.kernel.epilogue})) {
-          if (auto element = tile_.apart->Element(out_, tile_.kernel.operands[static_cast<std::size_t>(operand)],
-                                                  operand, tile_.batches, below_each_other == 1 ? "m" : "(m + e)"))
-            loaded[operand] = std::move(*element);
-        }
-      }
-      out_.Line(fmt::format(
-          "made.at[e] = {};",
-          text_.Result(tile_.batches, tile_.apart ? tile_.apart->OutputOf("m") : "m", "at_n", its, loaded)));
-    }
-    out_.Close();
-    const std::string to = splits        ? fmt::format("{}[((static_cast<long>(part) * {} + batch) * {} + m) * {} + n]",
-                                                       tile_.partial, text_.Batches(), m, n)
-                           : tile_.apart ? tile_.apart->Target(out_, tile_.batches, "m")
-                                         : text_.Target(tile_.batches, "m", "n");
-    const std::int64_t bytes = text_.ResultBatches() * m * n * static_cast<std::int64_t>(Bytes(target));
-    if (type == "float" && vector == 4 && !tile_.apart && bytes >= kStreamed) {
-      out_.Line(fmt::format("__stcs(reinterpret_cast<float4*>(&{}), *reinterpret_cast<float4*>(&made));", to));
-    } else {
-      out_.Line(fmt::format("*reinterpret_cast<Pack<{}, {}>*>(&{}) = made;", type, vector, to));
-    }
-    out_.Close();
-    out_.Close();
-    out_.Line("__syncwarp();");
-    out_.Close();
-  }
-
- private:
-  static std::string Numbered(std::string_view name, std::int64_t product) {
-    return product == 0 ? std::string(name) : fmt::format("{}_{}", name, product + 1);
-  }
-  void Read(std::int64_t product, std::int64_t columns, std::int64_t vector, std::int64_t lanes,
-            std::int64_t below_each_other) {
-    const std::string its = Numbered("its", product);
-    const std::string from = product == 0 ? "" : fmt::format(" + {}", product * columns);
-    if (below_each_other > 1) {
-      std::string values;
-      for (std::int64_t e = 0; e < vector; ++e)
-        values += fmt::format("{}mine[(below + {}) * {} + thread % {}{}]", e == 0 ? "" : ", ", e, kEndLineStride, lanes,
-                              from);
-      out_.Line(fmt::format("const float {}[{}] = {{{}}};", its, vector, values));
-    } else if (vector == 4) {
-      const std::string four = Numbered("four", product);
-      out_.Line(
-          fmt::format("const float4 {} = *reinterpret_cast<const float4*>(mine + below * {} + thread % {} * 4{});",
-                      four, kEndLineStride, lanes, from));
-      out_.Line(fmt::format("const float {0}[4] = {{{1}.x, {1}.y, {1}.z, {1}.w}};", its, four));
-    } else {
-      out_.Line(
-          fmt::format("const float {}[1] = {{mine[below * {} + thread % {}{}]}};", its, kEndLineStride, lanes, from));
-    }
-  }
-
-  const TensorTile& tile_;
-  DeviceWriter& out_;
-  const MatmulText& text_;
-  const int rotation_;
-};
 
 // The chain is applied where the sums are; four matrices of 8 x 8 at a time go to shared memory, swizzled as the copy
 // engine reads them. What the chain reads is asked for two boxes ahead, where registers are left for it.
@@ -408,6 +258,11 @@ class TilesEnd {
 
 }  // namespace
 
+std::string RotatedText(int distance, const TensorTile& tile, const std::string& place) {
+  tile.out.Define(std::string(kTensorRotationText));
+  return fmt::format("Rotated<{}>({}, {}, thread)", distance, tile.sums, place);
+}
+
 std::optional<std::string> CheckTiles(const Kernel& kernel) {
   if (!IsHalf(kernel.target_type)) return "tiles are of 16-bit results; try lines";
   const MatmulShape shape = MatmulShape::WithHeads(kernel);
@@ -452,13 +307,14 @@ void OpenTileEnd(DeviceWriter& out, const TensorSettings& settings) {
 }
 
 void BeginTileEnd(const TensorTile& tile) {
-  if (tile.settings.end == TensorEnd::kTiles) TilesEnd(tile).Begin();
+  if (tile.settings.end == TensorEnd::kTiles) return TilesEnd(tile).Begin();
+  if (tile.settings.end == TensorEnd::kLines) BeginLinesEnd(tile);
 }
 
 void EmitTileEnd(const TensorTile& tile) {
   if (tile.settings.end == TensorEnd::kTiles) return TilesEnd(tile).Emit();
   if (tile.settings.end == TensorEnd::kRows) return EmitRowsEnd(tile);
-  LinesEnd(tile).Emit();
+  EmitLinesEnd(tile);
 }
 
 void CloseTileEnd(DeviceWriter& out, const TensorSettings& settings) {

@@ -31,6 +31,9 @@ struct TensorTile {
   const ConvPhase* apart = nullptr;  // whose results lie apart in the target
 };
 
+// What stands at a place of a thread's sums where pairs of columns so far apart are rotated.
+std::string RotatedText(int distance, const TensorTile& tile, const std::string& place);
+
 // Why a result of this kind cannot leave in tiles, or nothing.
 std::optional<std::string> CheckTiles(const Kernel& kernel);
 

@@ -2,6 +2,7 @@
 // host, blocks compute what the program says; on a device the whole program does. The last is skipped where there is
 // none.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -237,6 +238,12 @@ TEST_F(ConvBlocksTest, TransposedOnesWithGapsAreAProductForEachPhase) {
       "64x64} -> relu(it + c) * r",
       2e-3);
   ExpectBlocksSay(
+      "input x: f32[2, 8, 4, 5]\ninput w: f32[8, 8, 3, 3]\ninput r: f32[2, 8, 8, 10]\ninput s: f32[2, 8, 8, 10]\n"
+      "output y: f32[2, 8, 8, 10]\n"
+      "y = conv transposed(x, w) by {padding: 1, stride: 2, output_padding: 1} with {path: tiles, precision: tf32, "
+      "tile: 64x64} -> relu(it + r) * s",
+      2e-3);
+  ExpectBlocksSay(
       "input x: f16[2, 32, 4, 5]\ninput w: f16[32, 8, 3, 3]\ninput s: f16[3, 2, 16, 7, 13]\n"
       "output y: f16[2, 16, 7, 13]\nview r = s: [2, 16, 7, 13] strides [1456, 91, 13, 1] offset 2912\n"
       "y = conv transposed(x, w) by {padding: 1x2, stride: 2x3, groups: 2, output_padding: 0x2} with {path: tiles, "
@@ -297,6 +304,15 @@ constexpr std::string_view kPrograms[] = {
     "y = conv(z, u) with {path: tiles}",
 };
 constexpr std::string_view kFloats[] = {
+    // What is added is read by fours a part of the columns ahead, one by one, and two of them as a part begins.
+    "input x: f32[2, 32, 12, 12]\ninput w: f32[64, 32, 3, 3]\ninput r: f32[2, 64, 12, 12]\n"
+    "output y: f32[2, 64, 12, 12]\n"
+    "y = conv(x, w) by {padding: 1} with {path: tiles, precision: tf32, tile: 64x256} -> relu(it + r)",
+    "input x: f32[2, 32, 9, 9]\ninput w: f32[64, 32, 3, 3]\ninput r: f32[2, 64, 9, 9]\noutput y: f32[2, 64, 9, 9]\n"
+    "y = conv(x, w) by {padding: 1} with {path: tiles, precision: tf32, tile: 128x128, turns: yes} -> relu(it + r)",
+    "input x: f32[2, 32, 12, 12]\ninput w: f32[64, 32, 3, 3]\ninput r: f32[2, 64, 12, 12]\n"
+    "input s: f32[2, 64, 12, 12]\noutput y: f32[2, 64, 12, 12]\n"
+    "y = conv(x, w) by {padding: 1} with {path: tiles, precision: tf32, tile: 128x256} -> relu(it + r) * s",
     "input x: f32[2, 64, 14, 14]\ninput w: f32[128, 64, 3, 3]\ninput b: f32[128]\noutput y: f32[2, 128, 14, 14]\n"
     "view c = b: [128, 1, 1] strides [1, 0, 0]\n"
     "y = conv(x, w) by {padding: 1} with {path: tiles, precision: tf32} -> gelu(it + c)",
@@ -338,6 +354,21 @@ TEST_F(ConvTilesTest, EverySettingCompilesWithoutSpills) {
       }
     }
   }
+}
+
+TEST_F(ConvTilesTest, TilesOf64OutputsAreMadeInTurnsUnlessTheirEndComesInStages) {
+  const auto tile_of = [](std::string_view type, std::string_view end) {
+    const auto lowered = Lowered(
+        fmt::format("input x: {0}[64, 64, 56, 56]\nparam w: {0}[64, 64, 3, 3]\ninput r: {0}[64, 64, 56, 56]\n"
+                    "output y: {0}[64, 64, 56, 56]\ny = conv(x, w) by {{padding: 1}} with {{path: tiles{1}}} -> {2}",
+                    type, type == "f32" ? ", precision: tf32" : "", end));
+    const dsl::Kernel& conv = std::get<dsl::KernelProgram>(lowered).kernels[0];
+    return fmt::format("{}{}", fmt::join(dsl::TupleSetting(conv, "tile"), "x"),
+                       conv.settings.contains("turns") ? ", turns: " + dsl::WordSetting(conv, "turns") : "");
+  };
+  EXPECT_EQ(tile_of("bf16", "relu(it)"), "128x256, turns: yes");
+  EXPECT_EQ(tile_of("f32", "it + r"), "128x256, turns: yes");
+  EXPECT_EQ(tile_of("bf16", "it + r"), "64x256");
 }
 
 TEST_F(ConvTilesTest, WhatItCannotMakeIsSaidInALine) {
