@@ -48,6 +48,7 @@ std::vector<Piece> Fuser::Run(const Fusion& fusion) {
   }
   if (fusion.maps && LayRowsOfProducts() && fusion.epilogues) FuseEpilogues();
   if (fusion.maps) InlineMaps();
+  if (fusion.products && fusion.epilogues) SumConvolutions();
   if (fusion.maps && CountNumbers()) InlineMaps();
   if (fusion.maps) LookUpOneHotRows();
   if (fusion.norms && fusion.attention) DivideWeights();

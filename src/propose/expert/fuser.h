@@ -158,6 +158,7 @@ class Fuser {
   // Products with what is made of them in one kernel.
   void FindPicks();
   void GroupLogSums();
+  void SumConvolutions();
   bool IsTakenApart(std::size_t scores) const;
   std::optional<int> BufferOfScores() const;
   void DivideWeights();

@@ -12,6 +12,7 @@
 //   fuse_updates.cc  what is written into an input, and the sums of its rows
 //   fuse_segments.cc  rows that are folded by segments   fuse_one_hot.cc  rows of one 1, which look up
 //   orders.cc    maps of elements in order   sums.cc  sums over the columns of products
+//   fuse_pools.cc  sums over windows of convolutions   line.h  multiples of what a fold made, and what is beside it
 //   images_last.cc  images whose channels lie last
 //   batches.cc   batches of products, and rows of other readers, in dimensions of maps
 //   weights.cc   products of few rows with numbers of few bits

@@ -22,6 +22,7 @@ struct Spatial {
 struct Roles {
   std::vector<IndexVar> batch;  // input and result
   std::optional<IndexVar> group, made, channel;
+  std::optional<IndexVar> inner;  // of a channel: a dimension that each window has whole, as if it were channels
   std::vector<Spatial> spatial;
 };
 
@@ -115,7 +116,14 @@ class Reading {
     }
     for (const auto* dim : folded) {
       if (dim->folded.size() != 1 || !dim->kept.empty()) return false;
-      roles_.spatial.push_back({dim, {}, dim->folded[0]});
+      if (!roles_.inner && MakesChannels(*dim)) {
+        roles_.inner = dim->folded[0];
+        continue;
+      }
+      // As the image lies.
+      const auto behind_it =
+          std::ranges::find_if(roles_.spatial, [&](const Spatial& spatial) { return spatial.dim->step < dim->step; });
+      roles_.spatial.insert(behind_it, {dim, {}, dim->folded[0]});
     }
     for (const auto& var : piece_.fold->over) {
       if (!InInput(var) || !InWeight(var)) return false;
@@ -130,6 +138,14 @@ class Reading {
                         std::any_of(roles_.spatial.begin(), roles_.spatial.end(),
                                     [](const Spatial& spatial) { return spatial.out.has_value(); });
     return shares && !roles_.spatial.empty() && roles_.spatial.size() <= 3;
+  }
+
+  // Whether what is folded lies in the channel, in the image as in the weights.
+  bool MakesChannels(const WindowDim& dim) const {
+    const IndexVar& var = dim.folded[0];
+    return roles_.channel && !dim.guarded && dim.divisor == 1 && dim.place == Affine{0, {{var.id, 1}}} &&
+           Flat(*roles_.channel) == Flat(var) * var.extent &&
+           w_.position->of(*roles_.channel) == w_.position->of(var) * var.extent;
   }
 
   // The result's dimensions as the family has them: batches, groups and channels, spatial ones.
@@ -166,28 +182,30 @@ class Reading {
   }
 
   bool Operands(dsl::Statement& statement) {
-    const std::int64_t groups = Extent(roles_.group), channels = Extent(roles_.channel), made = Extent(roles_.made);
-    const auto together = [&](const std::optional<IndexVar>& outer, const std::optional<IndexVar>& inner,
-                              const std::function<std::int64_t(const IndexVar&)>& step) {
+    const std::int64_t groups = Extent(roles_.group), channels = Extent(roles_.channel) * Extent(roles_.inner),
+                       made = Extent(roles_.made);
+    const auto together = [](const std::vector<std::optional<IndexVar>>& some,
+                             const std::function<std::int64_t(const IndexVar&)>& step) {
       std::vector<IndexVar> vars;
-      if (outer) vars.push_back(*outer);
-      if (inner) vars.push_back(*inner);
+      for (const auto& var : some) {
+        if (var) vars.push_back(*var);
+      }
       return Together(vars, step);
     };
     const auto in_x = [&](const IndexVar& var) { return Flat(var); };
     const auto in_w = [&](const IndexVar& var) { return w_.position->of(var); };
     const auto batch = Together(roles_.batch, in_x);
-    const auto channel = together(roles_.group, roles_.channel, in_x);
-    const auto first =
-        transposed_ ? together(roles_.group, roles_.channel, in_w) : together(roles_.group, roles_.made, in_w);
-    if (!batch || !channel || !first) return false;
+    const auto channel = together({roles_.group, roles_.channel, roles_.inner}, in_x);
+    const auto of_channel = together({roles_.channel, roles_.inner}, in_w);
+    const auto first = transposed_ ? together({roles_.group, roles_.channel, roles_.inner}, in_w)
+                                   : together({roles_.group, roles_.made}, in_w);
+    if (!batch || !channel || !of_channel || !first) return false;
     count_ = 1;
     for (const auto& var : roles_.batch) count_ *= var.extent;
     Shape x_shape{count_, groups * channels}, w_shape{groups * (transposed_ ? channels : made)};
     std::vector<std::int64_t> x_strides{*batch, *channel}, w_strides{*first};
-    const auto& second = transposed_ ? roles_.made : roles_.channel;
-    w_shape.push_back(Extent(second));
-    w_strides.push_back(second ? in_w(*second) : 0);
+    w_shape.push_back(transposed_ ? made : channels);
+    w_strides.push_back(!transposed_ ? *of_channel : roles_.made ? in_w(*roles_.made) : 0);
     std::int64_t offset = x_.offset;
     for (const auto& dim : x_.dims) {
       const bool spatial =
