@@ -274,7 +274,7 @@ class Hone:
                 if "compiling took longer than" in done.stderr and len(cases) > 1:  # on a busy machine
                     half = len(cases) // 2
                     return complaints + self.check(number, cases[:half]) + self.check(number, cases[half:])
-                culprit = re.search(r"node (\d+) \(", done.stderr) or re.search(r"output 'c(\d+)_", done.stderr)
+                culprit = re.search(r"/graph/(\d+)[ /]", done.stderr) or re.search(r"output 'c(\d+)_", done.stderr)
                 if not culprit:
                     return complaints + [(cases[0], "the whole problem fails with status %d: %s" % (done.returncode, done.stderr.strip()[-2000:]))]
                 case = cases.pop(int(culprit[1]))

@@ -124,6 +124,24 @@ TEST_F(CliTest, AFileThatIsNotThereIsAMistakeInTheCommandLine) {
   }
 }
 
+TEST_F(CliTest, WhatIsWrongWithAGraphIsNamedWithItsFileAndPlace) {
+  const auto folder = TempDirectory::Create("hone-cli");
+  ASSERT_TRUE(folder);
+  const std::string path = folder->path() + "/p.json";
+  ASSERT_TRUE(WriteFileAtomically(path, R"({"hone_problem": 1, "name": "t", "contract": "fp32", "tensors": [
+      {"name": "x", "shape": [4, 4], "dtype": "f32", "role": "input",
+       "generator": {"kind": "normal", "mean": 0, "deviation": 1}},
+      {"name": "y", "shape": [4], "dtype": "f32", "role": "output"}],
+    "graph": [{"op": "sum", "args": {"self": "%x", "dim": [1], "keepdims": false}, "outputs": ["y"]}]})"));
+  for (const std::vector<std::string>& verb : {std::vector<std::string>{"graph", path}, {"optimize", path}}) {
+    const Exit exit = Hone(verb);
+    EXPECT_EQ(exit.code, 2);
+    EXPECT_EQ(exit.error, "hone: " + path +
+                              ": /graph/0/args/keepdims (sum): the operator has no such argument; did you mean "
+                              "'keepdim'?\n");
+  }
+}
+
 TEST_F(CliTest, NoLineOfHelpIsWiderThanATerminal) {
   std::vector<std::vector<std::string>> pages = {{"--help"}};
   for (const Verb* verb : AllVerbs()) pages.push_back({std::string(verb->name), "--help"});

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "candidate/plan.h"
+#include "command/graph_of.h"
 #include "command/target.h"
 #include "command/torch_baselines.h"
 #include "dsl/lower.h"
@@ -80,40 +81,11 @@ Lowering LoweringFor(const Problem& problem, const DeviceModel& device) {
   };
 }
 
-}  // namespace
-
-void Workbench::LeaveDevices() {
-  if (!evaluators.empty()) compilers = evaluator().Compilers();
-  evaluators.clear();
-  if (devices) devices->Release();
-}
-
-Result<Evaluation> EvaluateWithoutDevice(const std::string& path, const std::string& python,
-                                         const Candidate& candidate) {
-  ImportOptions import;
-  import.python = python;
-  const Problem problem = HONE_TRY(Import(path, import));
-  const DeviceModel machine = HONE_TRY(KnownDevice(true));
-  return CompileOnly(problem, LoweringFor(problem, machine), candidate);
-}
-
-Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const WorkbenchOptions& options) {
-  ImportOptions import;
-  import.python = options.python;
-  call.Stage("importing");
-  Problem problem = HONE_TRY(Import(path, import));
-  call.Stage("");
-  if (!path.ends_with(".json") && !CanConfine()) call.Note(kNotConfined);
-  if (const std::string writes = WritesLeftOut(problem); !writes.empty()) call.Note(writes);
-  return OpenWorkbench(call, std::move(problem), options);
-}
-
-Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const WorkbenchOptions& options) {
+Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, Graph graph, const WorkbenchOptions& options) {
   const bool brought = std::any_of(options.baselines.begin(), options.baselines.end(),
                                    [](const std::string& one) { return ParseOwnModule(one).has_value(); });
   const bool runs_file = brought || (options.torch && problem.provenance.contains("source"));
   if (runs_file && !CanConfine()) call.Note(kNotConfined);
-  Graph graph = HONE_TRY(Graph::Create(problem));
   // Of many layers that takes seconds, as the bound does.
   std::future<std::vector<Flag>> flags;
   if (options.flags) flags = std::async(std::launch::async, [of = graph] { return Analyze(of); });
@@ -189,6 +161,40 @@ Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const Workbench
                    std::move(devices),
                    std::move(evaluators),
                    {}};
+}
+
+}  // namespace
+
+void Workbench::LeaveDevices() {
+  if (!evaluators.empty()) compilers = evaluator().Compilers();
+  evaluators.clear();
+  if (devices) devices->Release();
+}
+
+Result<Evaluation> EvaluateWithoutDevice(const std::string& path, const std::string& python,
+                                         const Candidate& candidate) {
+  ImportOptions import;
+  import.python = python;
+  const Problem problem = HONE_TRY(Import(path, import));
+  const DeviceModel machine = HONE_TRY(KnownDevice(true));
+  return CompileOnly(problem, LoweringFor(problem, machine), candidate);
+}
+
+Result<Workbench> OpenWorkbench(VerbCall& call, const std::string& path, const WorkbenchOptions& options) {
+  ImportOptions import;
+  import.python = options.python;
+  call.Stage("importing");
+  Problem problem = HONE_TRY(Import(path, import));
+  call.Stage("");
+  if (!path.ends_with(".json") && !CanConfine()) call.Note(kNotConfined);
+  if (const std::string writes = WritesLeftOut(problem); !writes.empty()) call.Note(writes);
+  Graph graph = HONE_TRY(GraphOf(problem, path));
+  return OpenWorkbench(call, std::move(problem), std::move(graph), options);
+}
+
+Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, const WorkbenchOptions& options) {
+  Graph graph = HONE_TRY(Graph::Create(problem));
+  return OpenWorkbench(call, std::move(problem), std::move(graph), options);
 }
 
 }  // namespace hone

@@ -11,6 +11,7 @@ namespace hone {
 void DefineAttention(OpCall& call, std::string_view mask_name, bool with_logsumexp) {
   const Operand q = call.Tensor("query"), k = call.Tensor("key"), v = call.Tensor("value");
   const auto mask = call.MaybeTensor(mask_name);
+  call.Ignore({"compute_log_sumexp", "return_debug_mask"});  // results that nobody names are not made
   const bool causal = call.Bool("is_causal", false);
   const double dropout = call.Real("dropout_p", 0);
   if (call.failed()) return;

@@ -1,12 +1,14 @@
 #include "graph/graph.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <sstream>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "graph/graph_builder.h"
 #include "graph/op.h"
 
@@ -24,6 +26,21 @@ std::string LineOf(const Problem& problem, int node) {
   if (!numbers || line <= 0) return "";
   return fmt::format(", {}:{}", source->second.substr(source->second.rfind('/') + 1), line);
 }
+
+// "/graph/1 (aten.exp, model.py:8)", or of one of its arguments.
+std::string PlaceOf(const Problem& problem, int node, std::string_view argument = {}) {
+  const std::string under = argument.empty() ? "" : fmt::format("/args/{}", argument);
+  return fmt::format("/graph/{}{} ({}{})", node, under, problem.nodes[static_cast<std::size_t>(node)].op,
+                     LineOf(problem, node));
+}
+
+// What many schemas have and no element depends on: where and how memory is laid out, how a kernel goes about it, and
+// what only training needs.
+constexpr std::string_view kMeansNothing[] = {
+    "cudnn_enable", "cudnn_enabled",      "device",   "generator",    "implicit",
+    "layout",       "memory_format",      "momentum", "non_blocking", "padding_idx",
+    "pin_memory",   "scale_grad_by_freq", "sparse",   "sparse_grad",  "stable",
+};
 
 }  // namespace
 
@@ -119,7 +136,7 @@ Result<Graph> GraphBuilder::Build() {
 Result<void> GraphBuilder::Define(int index) {
   const Node& node = graph_.problem_.nodes[static_cast<std::size_t>(index)];
   const Op* op = FindOp(node.op);
-  const std::string where = fmt::format("node {} ({}{})", index, node.op, LineOf(graph_.problem_, index));
+  const std::string where = PlaceOf(graph_.problem_, index);
   if (!op)
     return Fail(
         ErrorKind::kUsage,
@@ -142,6 +159,7 @@ Result<void> GraphBuilder::Define(int index) {
     });
   }
   if (!call.error_.empty()) return Fail(ErrorKind::kUsage, fmt::format("{}: {}", where, call.error_));
+  HONE_TRY(CheckArguments(call));
   if (call.results_.size() < node.outputs.size()) {
     return Fail(ErrorKind::kUsage,
                 fmt::format("{}: makes {} results but {} are named", where, call.results_.size(), node.outputs.size()));
@@ -158,15 +176,30 @@ Result<void> GraphBuilder::Define(int index) {
   return {};
 }
 
+Result<void> GraphBuilder::CheckArguments(const OpCall& call) const {
+  for (const auto& [name, value] : call.node_.arguments) {
+    const bool absent = std::holds_alternative<std::monostate>(value.value);
+    if (absent || call.asked_.contains(name) || std::ranges::find(kMeansNothing, name) != std::end(kMeansNothing))
+      continue;
+    const std::vector<std::string_view> known(call.asked_.begin(), call.asked_.end());
+    std::string mend = DidYouMean(name, known);
+    if (mend.empty()) mend = fmt::format("; there are {}", fmt::join(known, ", "));
+    return Fail(ErrorKind::kUsage, fmt::format("{}: the operator has no such argument{}",
+                                               PlaceOf(graph_.problem_, call.node_index_, name), mend));
+  }
+  return {};
+}
+
 Result<void> GraphBuilder::BindOutput(int index) {
   const Tensor& tensor = graph_.problem_.tensors[static_cast<std::size_t>(index)];
   int made = Value(tensor.name);
-  if (made < 0) return Fail(ErrorKind::kUsage, fmt::format("output '{}': no node makes it", tensor.name));
+  if (made < 0)
+    return Fail(ErrorKind::kUsage, fmt::format("/tensors/{}: no node makes the output {}", index, tensor.name));
   const Buffer from = buffer(made);
   if (from.shape != tensor.shape || from.dtype != tensor.dtype) {
     return Fail(ErrorKind::kUsage,
-                fmt::format("output '{}' is declared {}{} but the graph makes {}{}", tensor.name, Name(tensor.dtype),
-                            ToString(tensor.shape), Name(from.dtype), ToString(from.shape)));
+                fmt::format("/tensors/{}: output '{}' is declared {}{} but the graph makes {}{}", index, tensor.name,
+                            Name(tensor.dtype), ToString(tensor.shape), Name(from.dtype), ToString(from.shape)));
   }
   if (from.stage < 0 ||
       from.tensor >= 0) {  // an input handed through, or one value as two outputs: it has to be copied

@@ -35,6 +35,7 @@ class GraphBuilder {
  private:
   int AddBuffer(std::string name, Shape shape, DType dtype, int stage, int tensor);
   Result<void> Define(int node);
+  Result<void> CheckArguments(const class OpCall& call) const;  // that its operator asked for all that are given
   Result<void> BindOutput(int tensor);
   Graph graph_;
   std::map<std::string, int> values_;

@@ -34,24 +34,25 @@ TEST(GraphTest, NumbersAreNotConcatenatedAndRealsHaveNoBits) {
   EXPECT_EQ(Complaint("x f32 4x6", "y f32 4",
                       R"([{"op": "sum", "args": {"self": "%x"}, "outputs": ["s"]},
                           {"op": "cat", "args": {"tensors": ["%s", "%s"], "dim": 0}, "outputs": ["y"]}])"),
-            "node 1 (cat): needs tensors of at least one dimension");
+            "/graph/1 (cat): needs tensors of at least one dimension");
   EXPECT_EQ(Complaint("x f32 4", "y f32 4",
                       R"([{"op": "bitwise_and", "args": {"self": "%x", "other": "%x"}, "outputs": ["y"]}])"),
-            "node 0 (bitwise_and): reals have no bits to combine: cast them first");
+            "/graph/0 (bitwise_and): reals have no bits to combine: cast them first");
   EXPECT_EQ(Complaint("x f32 4, i f32 2", "y f32 2",
                       R"([{"op": "index_select", "args": {"self": "%x", "dim": 0, "index": "%i"}, "outputs": ["y"]}])"),
-            "node 0 (index_select): indices have to be whole numbers (i64, i32): cast them first");
+            "/graph/0 (index_select): indices have to be whole numbers (i64, i32): cast them first");
 }
 
 TEST(GraphTest, AnUnknownOperatorIsNamedWithItsNode) {
-  EXPECT_EQ(Complaint("x f32 4", "y f32 4", R"([{"op": "aten.frobnicate", "args": {"self": "%x"}, "outputs": ["y"]}])"),
-            "node 0 (aten.frobnicate): hone does not know this operator; `hone graph --ops` lists those that it does");
+  EXPECT_EQ(
+      Complaint("x f32 4", "y f32 4", R"([{"op": "aten.frobnicate", "args": {"self": "%x"}, "outputs": ["y"]}])"),
+      "/graph/0 (aten.frobnicate): hone does not know this operator; `hone graph --ops` lists those that it does");
   Problem imported = testing::SmallProblem("fp32", "x f32 4", "y f32 4", R"([
       {"op": "aten.exp", "args": {"self": "%x"}, "outputs": ["t"]},
       {"op": "aten.frobnicate", "args": {"self": "%t"}, "outputs": ["y"]}])");
   imported.provenance = {{"source", "models/model.py"}, {"lines", "8 12"}};
   EXPECT_EQ(Graph::Create(imported).error().message,
-            "node 1 (aten.frobnicate, model.py:12): hone does not know this operator; `hone graph --ops` lists those "
+            "/graph/1 (aten.frobnicate, model.py:12): hone does not know this operator; `hone graph --ops` lists those "
             "that it does");
 }
 
@@ -60,22 +61,35 @@ TEST(GraphTest, ABadArgumentIsNamedWithItsNode) {
       Complaint(
           "x f32 4", "y f32 4",
           R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["t"]}, {"op": "exp", "args": {}, "outputs": ["y"]}])"),
-      "node 1 (exp): argument 'self' is missing");
+      "/graph/1 (exp): argument 'self' is missing");
   EXPECT_EQ(Complaint("x f32 4", "y f32 4", R"([{"op": "sum", "args": {"self": "%x", "dim": [3]}, "outputs": ["y"]}])"),
-            "node 0 (sum): dimension 3 is out of range for 1 dimensions");
+            "/graph/0 (sum): dimension 3 is out of range for 1 dimensions");
   EXPECT_EQ(Complaint("x f32 4, z f32 5", "y f32 4",
                       R"([{"op": "add", "args": {"self": "%x", "other": "%z"}, "outputs": ["y"]}])"),
-            "node 0 (add): shapes [4] and [5] do not broadcast");
+            "/graph/0 (add): shapes [4] and [5] do not broadcast");
   EXPECT_EQ(Complaint("x f32 4", "y f32 4",
                       R"([{"op": "gelu", "args": {"self": "%x", "approximate": 3}, "outputs": ["y"]}])"),
-            "node 0 (gelu): argument 'approximate' has to be a string");
+            "/graph/0 (gelu): argument 'approximate' has to be a string");
+}
+
+TEST(GraphTest, AnArgumentThatTheOperatorDoesNotHaveIsNamedWithTheNearestOrAll) {
+  const auto of = [](const std::string& op, const std::string& more) {
+    return Complaint("x f32 4", "y f32 4",
+                     R"([{"op": ")" + op + R"(", "args": {"self": "%x", )" + more + R"(}, "outputs": ["y"]}])");
+  };
+  EXPECT_EQ(of("_softmax", R"("dim": 0, "half_to_flot": false)"),
+            "/graph/0/args/half_to_flot (_softmax): the operator has no such argument; did you mean 'half_to_float'?");
+  EXPECT_EQ(of("clamp", R"("minimum": 0, "max": 1)"),
+            "/graph/0/args/minimum (clamp): the operator has no such argument; there are max, min, self");
+  EXPECT_EQ(of("clamp", R"("minimum": null, "max": 1)"), "");  // None is absent
+  EXPECT_EQ(of("clone", R"("memory_format": "torch.contiguous_format")"), "");
 }
 
 TEST(GraphTest, AnOutputOfAnotherShapeOrTypeIsRefused) {
   EXPECT_EQ(Complaint("x f32 4", "y f32 5", R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["y"]}])"),
-            "output 'y' is declared f32[5] but the graph makes f32[4]");
+            "/tensors/1: output 'y' is declared f32[5] but the graph makes f32[4]");
   EXPECT_EQ(Complaint("x f32 4", "y f64 4", R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["y"]}])"),
-            "output 'y' is declared f64[4] but the graph makes f32[4]");
+            "/tensors/1: output 'y' is declared f64[4] but the graph makes f32[4]");
 }
 
 TEST(GraphTest, AnInputHandedThroughIsCopied) {
@@ -87,7 +101,7 @@ TEST(GraphTest, AnInputHandedThroughIsCopied) {
 TEST(GraphTest, MoreResultsThanTheOperatorMakesAreRefused) {
   EXPECT_EQ(
       Complaint("x f32 4", "y f32 4, z f32 4", R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["y", "z"]}])"),
-      "node 0 (exp): makes 1 results but 2 are named");
+      "/graph/0 (exp): makes 1 results but 2 are named");
 }
 
 TEST(GraphTest, AReshapeSaysWhoseElementsItHas) {

@@ -15,6 +15,7 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -104,10 +105,12 @@ class Sequence {
 
 class OpCall {
  public:
-  // --- Arguments. Names are the schema's; an absent one without a default is an error, None counts as absent.
+  // --- Arguments. Names are the schema's; an absent one without a default is an error, None counts as absent. One that
+  // is given and not asked for is an error too: ask before returning early, or ignore it.
   bool Has(std::string_view name) const;
   bool IsTensor(std::string_view name) const;
-  std::string_view overload() const;  // "dim_IntList", or "" when the problem did not say
+  void Ignore(std::initializer_list<std::string_view> names);  // no element depends on them here
+  std::string_view overload() const;                           // "dim_IntList", or "" when the problem did not say
   Operand Tensor(std::string_view name);
   std::optional<Operand> MaybeTensor(std::string_view name);
   std::vector<Operand> Tensors(std::string_view name);
@@ -175,7 +178,8 @@ class OpCall {
   class GraphBuilder& builder_;
   const Node& node_;
   int node_index_;
-  std::vector<int> results_;  // buffers
+  mutable std::set<std::string, std::less<>> asked_;  // names of arguments
+  std::vector<int> results_;                          // buffers
   std::string error_;
 };
 

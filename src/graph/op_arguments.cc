@@ -9,6 +9,7 @@
 namespace hone {
 
 const Argument* OpCall::Find(std::string_view name) const {
+  asked_.emplace(name);
   const auto it = node_.arguments.find(std::string(name));
   if (it == node_.arguments.end() || std::holds_alternative<std::monostate>(it->second.value)) return nullptr;
   return &it->second;
@@ -20,6 +21,8 @@ bool OpCall::IsTensor(std::string_view name) const {
   const Argument* argument = Find(name);
   return argument && std::holds_alternative<TensorName>(argument->value);
 }
+
+void OpCall::Ignore(std::initializer_list<std::string_view> names) { asked_.insert(names.begin(), names.end()); }
 
 std::string_view OpCall::overload() const {
   std::string_view name = node_.op;

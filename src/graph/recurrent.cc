@@ -117,7 +117,8 @@ void DefineRecurrent(OpCall& call, Cell cell) {
   const bool biased = call.Bool("has_biases"), batch_first = call.Bool("batch_first");
   const bool two_directions = call.Bool("bidirectional");
   const std::int64_t layers = call.Int("num_layers"), directions = two_directions ? 2 : 1;
-  if (call.Bool("train") && call.Real("dropout") > 0 && layers > 1)
+  const double dropout = call.Real("dropout");
+  if (call.Bool("train") && dropout > 0 && layers > 1)
     return call.Fail("dropout between layers makes the result random: put the module in eval mode, or set it to 0");
   if (call.failed()) return;
   const std::size_t each = params.size() / static_cast<std::size_t>(std::max<std::int64_t>(layers * directions, 1));

@@ -32,7 +32,8 @@ Operand SoftmaxOf(OpCall& call, const Operand& self, int dim, DType dtype, Softm
 void DefineSoftmax(OpCall& call, SoftmaxForm form) {
   const Operand x = call.Tensor("self");
   const int dim = call.Dim("dim", x.rank());
-  const DType dtype = RealType(call.Type("dtype", x.dtype()));
+  const DType asked = RealType(call.Type("dtype", x.dtype()));
+  const DType dtype = call.Bool("half_to_float", false) ? DType::kF32 : asked;
   call.Output(SoftmaxOf(call, x, dim, dtype, form));
 }
 

@@ -9,7 +9,8 @@ void CountBelow(OpCall& call, std::string_view sorted_name) {
   const Operand sorted = call.Tensor(sorted_name);
   const std::optional<Operand> x = call.IsTensor("self") ? std::optional(call.Tensor("self")) : std::nullopt;
   const Expr number = x ? Expr() : call.Scalar("self");
-  const bool right = call.Bool("right", false) || call.String("side", "left") == "right";
+  const std::string side = call.String("side", "left");
+  const bool right = call.Bool("right", false) || side == "right";
   if (sorted.rank() < 1 || (sorted.rank() > 1 && !(x && x->rank() == sorted.rank())))
     return call.Fail("the sorted numbers have to be a vector, or rows that fit those of self");
   const DType dtype = call.Bool("out_int32", false) ? DType::kI32 : DType::kI64;

@@ -162,6 +162,7 @@ void DefineAdaptiveMaxPool(OpCall& call, int spatial) {
 }
 
 void DefineMaxUnpool(OpCall& call, int spatial) {
+  call.Ignore({"stride", "padding"});  // output_size says the shape
   const Operand x = call.Tensor("self"), indices = call.Tensor("indices");
   const auto sizes = call.Ints("output_size");
   if (static_cast<int>(sizes.size()) != spatial || x.shape() != indices.shape() || x.rank() < spatial + 1)

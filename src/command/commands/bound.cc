@@ -9,6 +9,7 @@
 #include "command/command.h"
 #include "command/cost_text.h"
 #include "command/evaluation_text.h"
+#include "command/graph_of.h"
 #include "command/target.h"
 #include "problem/import/import.h"
 
@@ -168,7 +169,7 @@ std::string Text(const Bound& bound, const std::vector<Row>& rows, const Problem
 }
 
 Result<Answer> RunBound(VerbCall& call) {
-  const Graph graph = HONE_TRY(Graph::Create(HONE_TRY(Import(call.Text("problem")))));
+  const Graph graph = HONE_TRY(GraphOf(HONE_TRY(Import(call.Text("problem"))), call.Text("problem")));
   const Problem& problem = graph.problem();
   const DeviceModel device = HONE_TRY(KnownDevice(call));
   const Bound bound = SpeedOfLight(graph, device);

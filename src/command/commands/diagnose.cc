@@ -12,6 +12,7 @@
 #include "candidate/candidate.h"
 #include "command/command.h"
 #include "command/evaluation_text.h"
+#include "command/graph_of.h"
 #include "command/profile_text.h"
 #include "command/run_attempt.h"
 #include "command/target.h"
@@ -208,7 +209,7 @@ Result<Answer> RunDiagnose(VerbCall& call) {
     return Fail(ErrorKind::kUsage, "--all is of every attempt: leave out --attempt");
   const std::string path = call.Text("candidate");
   if (MeansRun(path)) {
-    const Graph graph = HONE_TRY(Graph::Create(HONE_TRY(Import(call.Text("problem")))));
+    const Graph graph = HONE_TRY(GraphOf(HONE_TRY(Import(call.Text("problem"))), call.Text("problem")));
     return DiagnoseRun(graph, advisers, call);
   }
   if (call.Has("attempt") || call.Flag("all"))
@@ -219,7 +220,7 @@ Result<Answer> RunDiagnose(VerbCall& call) {
   }
   Candidate candidate = HONE_TRY(LoadCandidate(path));
   DeviceModel device = HONE_TRY(DeviceFor(candidate, call));
-  const Graph graph = HONE_TRY(Graph::Create(HONE_TRY(Import(call.Text("problem")))));
+  const Graph graph = HONE_TRY(GraphOf(HONE_TRY(Import(call.Text("problem"))), call.Text("problem")));
   return DiagnoseOne({std::move(candidate), std::filesystem::path(path).filename().string(), std::move(device)}, graph,
                      advisers, call);
 }

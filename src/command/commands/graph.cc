@@ -8,6 +8,7 @@
 #include "command/command.h"
 #include "command/cost_text.h"
 #include "command/flags.h"
+#include "command/graph_of.h"
 #include "command/target.h"
 #include "graph/op.h"
 #include "problem/import/import.h"
@@ -42,7 +43,7 @@ Result<Answer> RunGraph(VerbCall& call) {
   if (path.empty())
     return Fail(ErrorKind::kUsage, "hone graph needs a problem (a problem.json or a .py file), or --ops");
   Problem imported = HONE_TRY(Import(path));
-  const Graph graph = HONE_TRY(Graph::Create(std::move(imported)));
+  const Graph graph = HONE_TRY(GraphOf(std::move(imported), path));
   const Problem& problem = graph.problem();
 
   std::string text = fmt::format("{}, contract {}\n\n", problem.name, Name(problem.contract));

@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "command/command.h"
+#include "command/graph_of.h"
 #include "graph/graph.h"
 #include "problem/import/confine.h"
 #include "problem/left_out.h"
@@ -148,7 +149,7 @@ Result<Answer> RunImport(VerbCall& call) {
   call.Stage("");
   if (!file.ends_with(".json") && !CanConfine()) call.Note(kNotConfined);
   if (const std::string writes = WritesLeftOut(problem); !writes.empty()) call.Note(writes);
-  const auto graph = Graph::Create(problem);
+  const auto graph = GraphOf(problem, file);
   if (!graph) call.Note(fmt::format("imported, but hone cannot optimize it yet: {}", graph.error().message));
   if (graph) HONE_TRY(CheckShapes(*graph, recorded, file));
 

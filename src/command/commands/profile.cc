@@ -13,6 +13,7 @@
 #include "base/sha256.h"
 #include "candidate/candidate.h"
 #include "command/command.h"
+#include "command/graph_of.h"
 #include "command/profile_text.h"
 #include "command/target.h"
 #include "command/torch_profile.h"
@@ -312,7 +313,7 @@ Result<Answer> RunProfile(VerbCall& call) {
     candidates.push_back(HONE_TRY(LoadCandidate(path)));
     HONE_TRY(CheckCandidate(candidates.back()));
   }
-  const Graph graph = HONE_TRY(Graph::Create(HONE_TRY(Import(call.Text("problem")))));
+  const Graph graph = HONE_TRY(GraphOf(HONE_TRY(Import(call.Text("problem"))), call.Text("problem")));
   const DeviceModel device = WithCeilings(HONE_TRY(KnownDevice(true)), call);
   const auto held = cuda::LockDevices("", {.say = [&](std::string_view what) { call.Note(what); }});
   if (!held) return ProfileAll(paths, candidates, {graph, device, wish, nullptr, held.error().message}, call);

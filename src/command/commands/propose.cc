@@ -5,6 +5,7 @@
 
 #include "command/code_index_option.h"
 #include "command/command.h"
+#include "command/graph_of.h"
 #include "command/pending.h"
 #include "command/target.h"
 #include "graph/graph.h"
@@ -46,7 +47,7 @@ Result<Answer> RunIt(VerbCall& call) {
   import.python = call.Text("python");
   const auto chosen = HONE_TRY(ChosenProposers::Parse(call.Text("proposer")));
   Problem problem = HONE_TRY(Import(call.Text("problem"), import));
-  const Graph graph = HONE_TRY(Graph::Create(std::move(problem)));
+  const Graph graph = HONE_TRY(GraphOf(std::move(problem), call.Text("problem")));
   const DeviceModel machine = HONE_TRY(KnownDevice(call));
   const auto proposer = HONE_TRY(chosen.Make(
       {.graph = graph, .machine = machine, .models = call.Text("models"), .index = HONE_TRY(IndexFor(call, chosen))}));

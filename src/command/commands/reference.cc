@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "command/command.h"
+#include "command/graph_of.h"
 #include "command/target.h"
 #include "oracle/device_reference.h"
 #include "oracle/oracle.h"
@@ -92,7 +93,7 @@ Result<Answer> RunReference(VerbCall& call) {
   options.weights = true;
   options.weights_path = output + ".weights.safetensors";
   const Problem problem = HONE_TRY(Import(call.Text("problem"), options));
-  const Graph graph = HONE_TRY(Graph::Create(problem));
+  const Graph graph = HONE_TRY(GraphOf(problem, call.Text("problem")));
   const auto inputs = HONE_TRY(Inputs(call, problem));
   const auto expected = HONE_TRY(Compute(call, graph, inputs));
 

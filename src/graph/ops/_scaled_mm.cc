@@ -19,6 +19,7 @@ HONE_OP(_scaled_mm,
         "self @ mat2 of scaled 8-bit reals: each times its scale, one number, one a row or column, or one for 128 "
         "of K and one or 128 rows or columns, + bias") {
   const Operand a = call.Tensor("self"), b = call.Tensor("mat2");
+  call.Ignore({"use_fast_accum"});
   const Operand scale_a = call.Tensor("scale_a"), scale_b = call.Tensor("scale_b");
   const auto bias = call.MaybeTensor("bias"), scale_result = call.MaybeTensor("scale_result");
   const DType dtype = call.Type("out_dtype", a.dtype());

@@ -5,6 +5,7 @@
 namespace hone::op__trilinear {
 
 HONE_OP(_trilinear, "i1 * i2 * i3 with new dimensions at expand1, expand2 and expand3, summed over sumdim") {
+  call.Ignore({"unroll_dim"});
   const Operand operands[] = {call.Tensor("i1"), call.Tensor("i2"), call.Tensor("i3")};
   const std::vector<std::int64_t> expands[] = {call.Ints("expand1"), call.Ints("expand2"), call.Ints("expand3")};
   const int rank = operands[0].rank() + static_cast<int>(expands[0].size());

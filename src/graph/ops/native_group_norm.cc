@@ -6,6 +6,7 @@ namespace hone::op_native_group_norm {
 
 HONE_OP(native_group_norm, "group_norm, and the mean and 1/deviation of each group") {
   const Operand x = call.Tensor("input");
+  call.Ignore({"N", "C", "HxW"});  // its shape says them
   const std::int64_t groups = call.Int(call.Has("num_groups") ? "num_groups" : "group");
   const auto weight = call.MaybeTensor("weight"), bias = call.MaybeTensor("bias");
   const double eps = call.Real("eps", 1e-5);

@@ -8,6 +8,7 @@ HONE_OP(repeat_interleave, "each slice of self along dim (flat when absent) repe
   if (call.IsTensor("repeats"))
     return call.Fail("hone does not define a tensor of repeats: the shape of the result hangs on it");
   const Operand given = call.Tensor("self");
+  call.Ignore({"output_size"});  // follows from the others
   const std::int64_t repeats = call.Int("repeats");
   if (repeats < 0) return call.Fail("repeats cannot be negative");
   const Operand x = call.Has("dim") && given.rank() > 0 ? given : call.Reshape(given, {ElementCount(given.shape())});
