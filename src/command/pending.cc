@@ -132,13 +132,19 @@ Result<Answer> EvaluatePending(VerbCall& call) {
   Held held = HONE_TRY(Hold(call));
   const RunRecord& run = held.opened.record;
   const bool cuda = run.target == "cuda";
-  const int lanes = held.settings.run.lanes;
+  const int lanes = held.settings.run.lanes, threads = held.settings.run.threads;
+  if (call.Has("threads") && call.Int("threads") != threads) {
+    return Fail(
+        ErrorKind::kUsage,
+        fmt::format("run {} is of {} threads and not {}: `hone optimize --threads {}` makes a run of its own", run.id,
+                    threads > 0 ? std::to_string(threads) : "all", call.Int("threads"), call.Int("threads")));
+  }
   const Pace pace = HONE_TRY(PaceOfProposers(held.settings.run.proposer));
   Workbench bench = HONE_TRY(OpenWorkbench(call, held.problem,
                                            {.python = call.Text("python"),
                                             .torch = !call.Flag("no-torch"),
                                             .baselines = call.Texts("baseline"),
-                                            .threads = static_cast<int>(call.Int("threads")),
+                                            .threads = held.settings.run.threads,
                                             .cuda = cuda,
                                             .devices = lanes > 1 ? "all" : "",
                                             .jobs = -1}));

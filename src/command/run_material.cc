@@ -105,8 +105,11 @@ std::string CommandOf(const RunMaterial& material, const RunSettings& settings, 
   const bool cuda = material.run.target == "cuda";
   if (settings.lanes > 1) option("devices", "all");
   const auto& timing = material.proof.timing;
-  if (!cuda && timing && (!device || timing->threads != device->threads))
+  if (settings.threads > 0) {
+    option("threads", std::to_string(settings.threads));
+  } else if (!cuda && timing && (!device || timing->threads != device->threads)) {
     option("threads", std::to_string(timing->threads));
+  }
   const std::vector<std::string> baselines = BaselinesOf(material);
   if (!cuda && baselines == std::vector<std::string>{"naive"}) {
     command += " --no-torch";

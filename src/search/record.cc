@@ -31,6 +31,7 @@ void Fields(Of& settings, auto&& field) {
   field("lanes", settings.lanes, WrittenUnless{RunSettings{}.lanes});
   field("start", settings.start, WrittenUnless{RunSettings{}.start});
   field("memory", settings.memory, WrittenUnless{RunSettings{}.memory});
+  field("threads", settings.threads, WrittenUnless{RunSettings{}.threads});
 }
 
 template <SameAs<Budget> Of>

@@ -27,6 +27,7 @@ struct RunSettings {
   std::string profile;  // what is counted of attempts that lead (CounterSet); empty: nothing is
   std::string start;    // Candidate::Identity of the kernel that is tried first; empty: the proposer says what is
   bool memory = false;  // it began with what earlier runs had found out
+  int threads = 0;      // on a processor: that kernels may use; 0 = all cores
 };
 std::string ToJson(const RunSettings& settings);
 Result<RunSettings> ParseRunSettings(const std::string& json);

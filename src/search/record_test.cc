@@ -26,6 +26,8 @@ TEST(RunSettingsTest, AreWrittenAsBeforeThereWereOthersAndReadBack) {
   EXPECT_EQ(read.profile, "triage");
   EXPECT_EQ(ToJson(read), ToJson(settings));
   EXPECT_NE(ToJson(settings), ToJson(RunSettings{.seed = 3, .search = settings.search, .lanes = 2}));
+  EXPECT_NE(ToJson(RunSettings{}), ToJson(RunSettings{.threads = 2})) << "times with another number are others";
+  EXPECT_EQ(Must(ParseRunSettings(ToJson(RunSettings{.threads = 2}))).threads, 2);
 }
 
 TEST(RunSettingsTest, WhatAreNoneOfOursAreCorruptAndSayWhy) {

@@ -297,6 +297,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   settings.start = std::move(start);
   settings.run.memory = memory;
   settings.budget = {.attempts = static_cast<int>(call.Int("budget")),
+  if (!cuda) settings.run.threads = static_cast<int>(call.Int("threads"));
                      .seconds = call.Real("time"),
                      .headroom = call.Real("headroom"),
                      .idle = static_cast<int>(call.Int("idle")),

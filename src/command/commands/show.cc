@@ -112,6 +112,7 @@ Result<std::string> HeaderText(Store& store, const RunRecord& run, const RunSumm
   text += fmt::format("{} search with seed {}, proposals by {}; {} attempts, {} accepted\n", settings.search,
                       settings.seed, settings.proposer, summary.attempts, summary.accepted);
   if (settings.tools.kind != Advisers::Kind::kUnnamed) text += fmt::format("findings by: {}\n", settings.tools.Text());
+  if (settings.threads > 0) text += fmt::format("threads: {} that kernels may use\n", settings.threads);
   if (!settings.objective.IsTime()) text += fmt::format("objective: {}\n", settings.objective.Text());
   for (const auto& flag : FlagsOfRun(run.flags)) text += fmt::format("flagged: {}\n", flag.value("sentence", ""));
   if (run.best_attempt != 0) {
