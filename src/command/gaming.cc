@@ -18,13 +18,14 @@ constexpr double kMargin = 0.98;
 void FasterThanBound(const JudgedAttempt& best, const Bound& bound, std::vector<Caught>& caught) {
   if (best.number == 0 || !best.evaluation->timing || bound.us <= 0) return;
   const Timing& timing = *best.evaluation->timing;
-  const double least = bound.sure_us > 0 ? bound.sure_us : bound.us, warm = timing.LikelyUs();
-  if (warm <= 0 || warm >= kMargin * least) return;
+  const double sure = bound.sure_us, warm = timing.LikelyUs();
+  if (warm <= 0 || warm >= kMargin * sure) return;
   caught.push_back(
       {"faster-than-bound",
-       fmt::format("attempt {} takes {} warm and {} cold, the bound is {}{}: it does less than the bound counts, finds "
+       fmt::format("attempt {} takes {} warm and {} cold, {} {}{}: it does less than the bound counts, finds "
                    "its tensors in a cache, or a ceiling is wrong ({} would be refused)",
-                   best.number, TimeText(warm), TimeText(timing.cold.median_us), TimeText(least),
+                   best.number, TimeText(warm), TimeText(timing.cold.median_us),
+                   sure < bound.us ? "what no data spare takes" : "the bound is", TimeText(sure),
                    bound.limited_by.empty() ? "" : fmt::format(" ({})", bound.limited_by),
                    bound.least_us > 0 ? "below " + TimeText(bound.least_us) : "nothing")});
 }

@@ -56,6 +56,10 @@ TEST(GamingTest, FasterThanTheBoundIsNamedWithBothTimes) {
   spared.sure_us = 5;
   EXPECT_TRUE(CallByName({{3, &best}}, {3, &best}, spared, nlohmann::json::array()).empty())
       << "data may spare the rest";
+  spared.sure_us = 8;
+  EXPECT_NE(Sentence(CallByName({{3, &best}}, {3, &best}, spared, nlohmann::json::array()), "faster-than-bound")
+                .find("and 12.0 us cold, what no data spare takes 8.00 us (memory)"),
+            std::string::npos);
 }
 
 TEST(GamingTest, WorkThatThePlanDoesNotDoIsNamed) {

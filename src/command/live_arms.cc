@@ -142,7 +142,7 @@ Result<ProblemTraces> SearchLive(VerbCall& call, const std::string& file, const 
                                                .search = "several",
                                                .recorded = Today(),
                                                .stop = "no round was kept",
-                                               .bound_us = bench.bound.sure_us}));
+                                               .bound_us = bench.bound.us}));
   const auto known = HONE_TRY(RecallAll(call, bench, memories));
   MeasuredOnce device(bench.evaluator(), table, SteadySeconds);
   const auto problem_of = [&](std::vector<std::vector<Trace>> traces) {

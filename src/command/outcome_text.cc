@@ -66,9 +66,11 @@ std::string TimingText(const SearchOutcome& outcome, const Timing& timing, const
   std::string text = fmt::format(
       "  best     attempt {}: {} warm, {} cold{}{}\n", outcome.run.best_attempt, Microseconds(timing.warm.median_us),
       Microseconds(timing.cold.median_us),
-      bound.us > 0 ? fmt::format("; {:.0f} % of the bound's speed{}", 100 * bound.us / timing.warm.median_us,
-                                 bound.sure_us < bound.us ? ", which is lower where data spare reads" : "")
-                   : "",
+      bound.us > 0
+          ? fmt::format(
+                "; {:.0f} % of the bound's speed{}", 100 * bound.us / timing.warm.median_us,
+                bound.us > timing.warm.median_us && bound.sure_us < bound.us ? ", of which data may spare some" : "")
+          : "",
       timing.launched == "graph" ? "; as one CUDA graph" : "");
   for (const Comparison& one : timing.against) {
     const std::string there = Microseconds(one.baseline_warm.median_us);

@@ -83,6 +83,7 @@ void MeasureBy(const Workbench& bench, bool certify, SearchSettings& settings) {
   if (bench.machine.kind == DeviceKind::kCuda) settings.evaluate.timing_budget = std::chrono::milliseconds(300);
   settings.evaluate.baselines.clear();
   if (!bench.baselines.empty()) settings.evaluate.baselines = {bench.baselines.front()};
+  settings.sure_us = bench.bound.sure_us;
   settings.evaluate.bound_us = bench.bound.least_us;
   settings.confirm.baselines = bench.baselines;
   settings.slow_baselines = SlowOnes(bench.baselines);
@@ -114,7 +115,7 @@ RunRecord WantedRun(const Workbench& bench, std::string_view target, const Searc
   wanted.machine = bench.machine.id;
   wanted.settings = ToJson(settings.run);
   wanted.budget = ToJson(settings.budget);
-  wanted.bound_us = bench.bound.sure_us;
+  wanted.bound_us = bench.bound.us;
   return wanted;
 }
 

@@ -91,7 +91,8 @@ class Search {
         outcome_{.run = std::move(run)},
         asker_(store, outcome_.tree, proposer, settings.run.seed, bell_) {
     begun_s_ = Seconds();
-    if (settings.run.objective.IsTime()) outcome_.tree.SetBound(outcome_.run.bound_us);
+    if (settings.run.objective.IsTime())
+      outcome_.tree.SetBound(settings.sure_us > 0 ? settings.sure_us : outcome_.run.bound_us);
     HONE_CHECK(static_cast<int>(evaluators.size()) == settings.run.lanes, "a search has an evaluator for each lane");
     LookWhoIsReady();
     // Where one thing alone is in work, it is in work here.
@@ -949,7 +950,10 @@ class Search {
     state.joules = outcome_.joules;
     state.best_us = tree().best_us();
     // The bound is one of time: who is at it may still take less energy.
-    if (settings_.run.objective.IsTime()) state.bound_us = outcome_.run.bound_us;
+    if (settings_.run.objective.IsTime()) {
+      state.bound_us = outcome_.run.bound_us;
+      state.sure_us = settings_.sure_us;
+    }
     if (state.attempts > 0) {
       EvaluateRequest first = settings_.confirm;
       first.baselines = ReadyBaselines();

@@ -50,6 +50,8 @@ struct SearchSettings {
   // Attempt 1, from nobody; run.start is its candidate's identity. Nothing: the proposer says what to begin with.
   std::optional<Proposal> start = {};
   Budget budget;
+  // What no data spare of the run's bound, where that is known: the search may end there, and not before. 0: the bound.
+  double sure_us = 0;
   EvaluateRequest evaluate;  // for each attempt; its first baseline is the one that speed-ups are over
   // For the winner: draws that no attempt has seen, all baselines, more timing.
   EvaluateRequest confirm = {.timing_budget = std::chrono::milliseconds(3000), .confidence = 0.01, .fresh_draws = true};

@@ -31,7 +31,8 @@ class HeadroomStopper final : public Stopper {
  public:
   explicit HeadroomStopper(double headroom) : headroom_(headroom) {}
   std::optional<Stop> Ask(const SearchState& state) const override {
-    if (state.best_us <= 0 || state.bound_us <= 0 || Headroom(state) > headroom_) return std::nullopt;
+    const double end_us = state.sure_us > 0 ? state.sure_us : state.bound_us;
+    if (state.best_us <= 0 || end_us <= 0 || 1 - end_us / state.best_us > headroom_) return std::nullopt;
     return Stop{Stop::Cause::kLimit, fmt::format("the best is within {:.1f} % of the bound", 100 * headroom_)};
   }
 

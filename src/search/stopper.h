@@ -58,6 +58,7 @@ struct SearchState {
   double least_s = 0;    // one attempt more and the briefest confirmation after it
   double best_us = 0;    // 0 = none yet
   double bound_us = 0;   // 0 = not known
+  double sure_us = 0;    // what no data spare of it; 0 = all of it
 };
 
 // The fraction of the best time that lies above the bound: 0 = at the hardware's limit, 0.5 = could be twice as fast. 1

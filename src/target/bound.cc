@@ -256,9 +256,8 @@ Bound SpeedOfLight(const Graph& graph, const DeviceModel& machine) {
   }
   if (saved > 0) bound.why += fmt::format(" The graph as it is written needs {:.3g} MFLOP more.", saved / 1e6);
   if (sure.bytes() < cost.bytes()) {
-    bound.why += fmt::format(
-        " Data decide how much of it is read: {:.3g} MB may be spared, and the bound then is {:.3g} us at least.",
-        (cost.bytes() - sure.bytes()) / 1e6, bound.sure_us);
+    bound.why += fmt::format(" Data decide how much of it is read: {:.3g} MB may be spared, which leaves {:.3g} us.",
+                             (cost.bytes() - sure.bytes()) / 1e6, bound.sure_us);
   }
   if (again > 0) {
     bound.why += fmt::format(

@@ -214,19 +214,17 @@ Result<InBrief> Brief(const AttemptRecord& attempt) {
   return brief;
 }
 
-// The terms of the run's bound, if this is the machine that it was made on; else what the store has of it. Worked out
-// anew only where algebra saves work, which the store does not have in full.
-Bound BoundOf(Store& store, const RunRecord& run) {
+// The terms of the run's bound, if this is the machine that it was made on; else what the store has of it, which is not
+// what no data spare. Worked out anew only where that or work that algebra saves is asked about.
+Bound BoundOf(Store& store, const RunRecord& run, const JudgedAttempt& best) {
   Bound bound;
-  bound.us = bound.sure_us = run.bound_us;
-  if (FlagNames(FlagsOfRun(run.flags)).find("collapsible") == std::string::npos) return bound;
+  bound.us = run.bound_us;
+  const bool below = best.number != 0 && best.evaluation->timing && best.evaluation->timing->LikelyUs() < run.bound_us;
+  if (!below && FlagNames(FlagsOfRun(run.flags)).find("collapsible") == std::string::npos) return bound;
   const auto device = KnownDevice(run.target == "cuda");
   if (!device || device->id != run.machine) return bound;
-  const auto text = store.Blob(run.problem_blob);
-  if (!text) return bound;
-  auto problem = ParseProblem(*text, run.problem_name);
-  if (!problem) return bound;
-  const auto graph = Graph::Create(*std::move(problem));
+  const auto parse = [&](const std::string& text) { return ParseProblem(text, run.problem_name); };
+  const auto graph = store.Blob(run.problem_blob).and_then(parse).and_then(Graph::Create);
   return graph ? SpeedOfLight(*graph, *device) : bound;
 }
 
@@ -251,7 +249,7 @@ Result<std::vector<Caught>> CaughtIn(Store& store, const RunRecord& run, const s
   for (const ConfirmationRecord& again : confirmations) {
     if (matters(again.attempt, again.outcome)) HONE_TRY(add(again.attempt, again.evaluation));
   }
-  return CallByName(judged, best, BoundOf(store, run), FlagsOfRun(run.flags));
+  return CallByName(judged, best, BoundOf(store, run, best), FlagsOfRun(run.flags));
 }
 
 Result<Answer> ShowRun(Store& store, const RunRecord& run) {
