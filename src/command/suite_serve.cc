@@ -220,7 +220,9 @@ Result<Imported> ImportOnce(const SuiteServe& how, const SuiteProblem& problem) 
   if (!how.python.empty()) argv.insert(argv.end(), {"--python", how.python});
   const Heard heard = HONE_TRY(Listen(std::move(argv), 0, how));
   if (InterruptFlag()) return Fail(ErrorKind::kInterrupted, "interrupted");
-  if (heard.exit.ok() && fs::exists(path)) return Imported{path, ""};
+  // One that hone cannot optimize yet is there, too; its run says why.
+  const bool made = heard.exit.ok() || (heard.exit.signal == 0 && heard.exit.code == static_cast<int>(ExitCode::kNo));
+  if (made && fs::exists(path)) return Imported{path, ""};
   return Imported{"", "import: " + WhyNot(heard, Json::parse(heard.output, nullptr, false))};
 }
 
@@ -376,8 +378,9 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   helping.ended = cause == "limit" || cause == "nothing-left";
   helping.withheld = cause == "withheld";
   helping.document = TableDocument(document);
-  // What an earlier session spent on this helping before it was killed counts as well.
-  const double run_s = std::max(0.0, helping.run_s - earlier_s);
+  // What an earlier session spent on this helping before it was killed counts as well; what a run spent before this
+  // suite had a helping of its problem was for others.
+  const double run_s = portion.last != nullptr || how.slurm ? std::max(0.0, helping.run_s - earlier_s) : 0;
   if (how.slurm) {
     helping.seconds = run_s;  // not what it waited for a node
     return helping;

@@ -9,6 +9,9 @@
 
 #include "base/files.h"
 #include "base/testing/must.h"
+#include "search/record.h"
+#include "store/store.h"
+#include "store/testing/some_records.h"
 
 namespace hone {
 namespace {
@@ -84,6 +87,21 @@ TEST_F(SuiteServeTest, AChildIsToldItsDeviceAndHowManyThreadsCompile) {
   const std::string said = Must(ReadFile(Said()));
   EXPECT_TRUE(said.starts_with("optimize " + folder_.path() + "/p.json --json --budget 8 --time ")) << said;
   EXPECT_TRUE(said.ends_with("--devices GPU-1 --jobs 3 --target cuda\n")) << said;
+}
+
+TEST_F(SuiteServeTest, WhatARunSpentBeforeTheSuiteIsNotItsTime) {
+  how_.store = folder_.path() + "/runs.sqlite";
+  std::string id;
+  {
+    Store store = Must(Store::Open(how_.store));
+    RunRecord run = testing::SomeRun();
+    run.budget = ToJson(Budget{.spent_s = 100});
+    id = Must(store.CreateRun(run, "{}")).id;
+  }
+  const Helping made = Must(Serve("echo '{\"attempts\": 3, \"run\": \"" + id + "\"}'"));
+  EXPECT_EQ(made.failure, "");
+  EXPECT_LT(made.seconds, 50);
+  EXPECT_EQ(made.run_s, 100) << "which the run's own limit counts";
 }
 
 }  // namespace

@@ -49,10 +49,9 @@ constexpr Option kOptions[] = {
      .type = ValueType::kReal,
      .value = "S",
      .help =
-         "seconds at most, for all of it: importing and confirming, too, but not while another hone has the device, "
-         "nor "
-         "while this machine is measured, once; 0 = no limit; of a suite: over all sessions, devices and problems at a "
-         "time together, and so many a problem if it is not given",
+         "seconds at most, for all of it, over all sessions of the run: importing and confirming, too, but not while "
+         "another hone has the device, nor while this machine is measured, once; 0 = no limit; of a suite: what its "
+         "sessions spend, devices and problems at a time together, and so many a problem if it is not given",
      .otherwise = "120",
      .at_least = 0},
     {.name = "joules",
