@@ -124,15 +124,21 @@ TEST_F(CliTest, AFileThatIsNotThereIsAMistakeInTheCommandLine) {
   }
 }
 
+// A problem of sums of rows: its operator, and arguments beside x and dim.
+std::string SumsOfRows(const std::string& op, const std::string& more = "") {
+  return R"({"hone_problem": 1, "name": "sums", "contract": "fp32", "tensors": [
+      {"name": "x", "shape": [4, 4], "dtype": "f32", "role": "input",
+       "generator": {"kind": "normal", "mean": 0, "deviation": 1}},
+      {"name": "y", "shape": [4], "dtype": "f32", "role": "output"}],
+    "graph": [{"op": ")" +
+         op + R"(", "args": {"self": "%x", "dim": [1])" + more + R"(}, "outputs": ["y"]}]})";
+}
+
 TEST_F(CliTest, WhatIsWrongWithAGraphIsNamedWithItsFileAndPlace) {
   const auto folder = TempDirectory::Create("hone-cli");
   ASSERT_TRUE(folder);
   const std::string path = folder->path() + "/p.json";
-  ASSERT_TRUE(WriteFileAtomically(path, R"({"hone_problem": 1, "name": "t", "contract": "fp32", "tensors": [
-      {"name": "x", "shape": [4, 4], "dtype": "f32", "role": "input",
-       "generator": {"kind": "normal", "mean": 0, "deviation": 1}},
-      {"name": "y", "shape": [4], "dtype": "f32", "role": "output"}],
-    "graph": [{"op": "sum", "args": {"self": "%x", "dim": [1], "keepdims": false}, "outputs": ["y"]}]})"));
+  ASSERT_TRUE(WriteFileAtomically(path, SumsOfRows("sum", R"(, "keepdims": false)")));
   for (const std::vector<std::string>& verb : {std::vector<std::string>{"graph", path}, {"optimize", path}}) {
     const Exit exit = Hone(verb);
     EXPECT_EQ(exit.code, 2);
@@ -140,6 +146,35 @@ TEST_F(CliTest, WhatIsWrongWithAGraphIsNamedWithItsFileAndPlace) {
                               ": /graph/0/args/keepdims (sum): the operator has no such argument; did you mean "
                               "'keepdim'?\n");
   }
+}
+
+TEST_F(CliTest, AnImportThatCannotBeOptimizedIsWrittenAndNoSuccess) {
+  const auto folder = TempDirectory::Create("hone-cli");
+  ASSERT_TRUE(folder);
+  const std::string path = folder->path() + "/p.json", out = folder->path() + "/out.json";
+  ASSERT_TRUE(WriteFileAtomically(path, SumsOfRows("aten._linalg_svd.default")));
+  const Exit exit = Hone({"import", path, "-o", out});
+  EXPECT_EQ(exit.code, 1);
+  EXPECT_NE(exit.error.find("imported, but hone cannot optimize it yet: "), std::string::npos) << exit.error;
+  EXPECT_TRUE(ReadFile(out));
+}
+
+TEST_F(CliTest, ARunThatIsRefusedLeavesNothingAndThatThereIsNoneIsANo) {
+  const auto folder = TempDirectory::Create("hone-cli");
+  ASSERT_TRUE(folder);
+  const std::string path = folder->path() + "/p.json", store = folder->path() + "/runs.sqlite";
+  ASSERT_TRUE(WriteFileAtomically(path, SumsOfRows("sum")));
+  const Exit refused =
+      Hone({"optimize", path, "--no-torch", "--proposer", "model:nobody", "--models", "/dev/null", "--store", store});
+  EXPECT_EQ(refused.code, 2) << refused.error;
+  EXPECT_NE(refused.error.find("has no model 'nobody'"), std::string::npos) << refused.error;
+  const Exit none = Hone({"runs", "--store", store});
+  EXPECT_EQ(none.code, 0);
+  EXPECT_TRUE(none.output.starts_with("no runs yet in ")) << none.output;
+  EXPECT_EQ(Hone({"runs", "--problem", "nope", "--store", store}).code, 1);
+  const Exit more = Hone({"propose", path, "-n", "3", "--store", store});
+  EXPECT_EQ(more.code, 2);
+  EXPECT_NE(more.error.find(" is no run of " + store + ": here a run is named"), std::string::npos) << more.error;
 }
 
 TEST_F(CliTest, NoLineOfHelpIsWiderThanATerminal) {

@@ -51,7 +51,14 @@ Result<std::optional<Proposal>> StartOf(Store& store, const RunRecord& run, cons
 
 Result<Held> Hold(VerbCall& call) {
   Store store = HONE_TRY(Store::OpenExisting(StorePath(call)));
-  OpenedRun opened = HONE_TRY(HoldRun(store, call.Text("problem")));
+  const std::string name = call.Text("problem");
+  auto held = HoldRun(store, name);
+  if (!held && held.error().kind == ErrorKind::kNotFound) {
+    return Fail(ErrorKind::kUsage, fmt::format("{} is no run of {}: here a run is named, by its id, and not a problem; "
+                                               "`hone runs` lists them",
+                                               name, store.path()));
+  }
+  OpenedRun opened = HONE_TRY(std::move(held));
   const RunRecord& run = opened.record;
   Problem problem =
       HONE_TRY(ParseProblem(HONE_TRY(store.Blob(run.problem_blob)), fmt::format("the problem of run {}", run.id)));
@@ -115,7 +122,7 @@ Result<Answer> ProposeMore(VerbCall& call) {
   if (pending > 0) {
     text += fmt::format("  next     {} evaluate {} --pending, on its machine\n", ProgramAsTyped(), run.id);
     if (outcome.proposed == 0 && chosen.pace() == Pace::kPrompt)
-      text += fmt::format("  why      {} is asked what the search asks, and that follows from what waits\n",
+      text += fmt::format("  why      what {} proposes next follows from what comes of these: try them first\n",
                           chosen.Identity());
   } else if (held.settings.start && outcome.tree.attempts() == 0) {
     text += fmt::format("  next     {} evaluate {} --pending: what is proposed follows from its own kernel\n",

@@ -166,7 +166,7 @@ Result<Answer> RunImport(VerbCall& call) {
       call.Note(fmt::format("its values stay in {}; with -o p.json they lie beside it", *files.begin()));
     }
     const std::string text = ToJson(problem);
-    return Answer::FromJsonText(text, text);
+    return Answer::FromJsonText(text, text, graph ? ExitCode::kDone : ExitCode::kNo);
   }
   MoveTo(fs::path(output).parent_path(), problem);
   HONE_TRY(WriteFileAtomically(output, ToJson(problem)));
@@ -187,7 +187,7 @@ Result<Answer> RunImport(VerbCall& call) {
                  {"outputs", outputs},
                  {"shapes_checked", graph ? recorded.size() : 0},
                  {"optimizable", graph.has_value()}},
-                std::move(text));
+                std::move(text), graph ? ExitCode::kDone : ExitCode::kNo);
 }
 
 }  // namespace
@@ -204,7 +204,7 @@ HONE_ROW(Verb){
         "definition of SOL-ExecBench or FlashInfer-Bench (a folder or its definition.json) through PyTorch, in a child "
         "process\n"
         "under limits of time and memory and, where bubblewrap works, without a network and with all files read-only.\n"
-        "docs/problem.md says what is recorded.\n"
+        "docs/problem.md says what is recorded. Exit code 1: it is written, and hone cannot optimize it yet.\n"
         "\n"
         "  hone import model.py -o p.json\n"
         "  hone import model.py --weights --contract fp32 -o p.json",

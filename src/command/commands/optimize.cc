@@ -297,8 +297,8 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   if (start) settings.run.start = start->candidate.Identity();
   settings.start = std::move(start);
   settings.run.memory = memory;
-  settings.budget = {.attempts = static_cast<int>(call.Int("budget")),
   if (!cuda) settings.run.threads = static_cast<int>(call.Int("threads"));
+  settings.budget = {.attempts = static_cast<int>(call.Int("budget")),
                      .seconds = call.Real("time"),
                      .headroom = call.Real("headroom"),
                      .idle = static_cast<int>(call.Int("idle")),
@@ -328,16 +328,19 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   if (call.Flag("prepare")) {
     proposer = std::make_unique<AskedElsewhere>(options.proposers.pace(), std::string(kPrepared));
   } else {
-    proposer = HONE_TRY(options.proposers.Make({.graph = bench.graph,
-                                                .machine = bench.machine,
-                                                .learned = advised ? &learned : nullptr,
-                                                .recalled = memory ? &recalled : nullptr,
-                                                .saving = objective.NeedsEnergy() ? Saving::kEnergy : Saving::kTime,
-                                                .models = call.Text("models"),
-                                                .ledger = ledger.get(),
-                                                .advisers = advisers,
-                                                .index = options.index,
-                                                .winners = std::move(winners)}));
+    auto made = options.proposers.Make({.graph = bench.graph,
+                                        .machine = bench.machine,
+                                        .learned = advised ? &learned : nullptr,
+                                        .recalled = memory ? &recalled : nullptr,
+                                        .saving = objective.NeedsEnergy() ? Saving::kEnergy : Saving::kTime,
+                                        .models = call.Text("models"),
+                                        .ledger = ledger.get(),
+                                        .advisers = advisers,
+                                        .index = options.index,
+                                        .winners = std::move(winners)});
+    // Of a run that is refused before anything was asked or tried nothing is left.
+    if (!made && !opened.resumed) HONE_TRY(store.DeleteRun(opened.record.id));
+    proposer = HONE_TRY(std::move(made));
   }
   call.Note(RunNote(opened.record.id, opened.resumed));
 

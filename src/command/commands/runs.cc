@@ -113,7 +113,9 @@ Result<Answer> List(VerbCall& call, Store& store) {
     const bool any = !HONE_TRY(store.Runs()).empty();
     text = fmt::format("no {} in {}; `hone optimize` makes one", any ? "such run" : "runs yet", store.path());
   }
-  return Answer({{"store", store.path()}, {"runs", std::move(rows)}}, std::move(text));
+  const bool narrowed = call.Has("problem") || call.Has("target") || call.Has("since");
+  return Answer({{"store", store.path()}, {"runs", std::move(rows)}}, std::move(text),
+                runs.empty() && narrowed ? ExitCode::kNo : ExitCode::kDone);
 }
 
 Result<Answer> Annotate(VerbCall& call, Store& store) {
