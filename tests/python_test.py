@@ -393,6 +393,39 @@ class WritesInPlace(unittest.TestCase):
         self.assertEqual(dict(self.fast.hone.fallbacks), {})
 
 
+class PlacesByTensors(unittest.TestCase):
+    """A tensor of one number as an index: PyTorch would take the number out of it."""
+
+    def test_a_place_is_looked_up_and_written_by_the_tensor(self):
+        class Put(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("cache", torch.zeros(2, 6, 4))
+
+            def forward(self, k, at):
+                self.cache[:, at] = k
+                return self.cache.sum(1) + k[at]
+
+        module, other = Put().eval(), Put().eval()
+        fast = hone.optimize(module, torch.randn(2, 4), torch.tensor(1), **QUICK)
+        self.assertNotIn("forward", vars(module))
+        for at in (0, 1, 0):
+            k = torch.randn(2, 4)
+            torch.testing.assert_close(fast(k, torch.tensor(at)), other(k, torch.tensor(at)), rtol=1e-3, atol=1e-4)
+            torch.testing.assert_close(fast.cache, other.cache)
+        self.assertEqual(dict(fast.hone.fallbacks), {})
+
+    def test_what_is_written_into_a_copy_of_an_element_is_refused(self):
+        class ByName(nn.Module):
+            def forward(self, x, at):
+                row = x[at]
+                row.add_(1)
+                return x.sum(0)
+
+        with self.assertRaisesRegex(hone.Failure, "ByName writes into an element that a tensor's value says, x.t., through a name of its own"):
+            hone.optimize(ByName(), torch.randn(4, 4), torch.tensor(1), **QUICK)
+
+
 class Refused(unittest.TestCase):
     def refused(self, module, *arguments, **options):
         with self.assertRaises(hone.Failure) as caught:
@@ -410,7 +443,14 @@ class Refused(unittest.TestCase):
                 return x if x.sum() > 0 else -x
 
         self.assertIn("Dropout draws random numbers when it is called, which a kernel does not: call .eval() first", self.refused(nn.Dropout(0.5), x))
-        self.assertIn("torch.export cannot express ByData", self.refused(ByData(), x))
+        with tempfile.TemporaryFile() as said, contextlib.ExitStack() as stack:
+            before = os.dup(2)
+            stack.callback(os.close, before)
+            stack.callback(os.dup2, before, 2)
+            os.dup2(said.fileno(), 2)
+            self.assertIn("torch.export cannot express ByData", self.refused(ByData(), x))
+            said.seek(0)
+            self.assertEqual(said.read(), b"", "a graph and hints of PyTorch's")
         self.assertIn("takes a torch.nn.Module, got a function", self.refused(lambda x: x, x))
         self.assertIn("ReLU and its inputs are on cpu: for target=\"cuda\" move them there first, with .cuda()", self.refused(nn.ReLU(), x, target="cuda"))
         self.assertIn("knows the targets cpu and cuda, not tpu", self.refused(nn.ReLU(), x, target="tpu"))

@@ -1,7 +1,10 @@
 """hone.optimize: a torch.nn.Module in, one with a kernel out. docs/python.md is the guide."""
 import collections
+import contextlib
 import copy
+import io
 import itertools
+import logging
 import os
 import pathlib
 import re
@@ -15,6 +18,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from hone.kernel import Kernel
 from hone.optimized import Made, Optimized
+from hone.places import by_tensors
 from hone.process import Failure, call
 from hone.run import Run
 from hone.written import STATISTICS, Kept, Written
@@ -133,16 +137,30 @@ def why_none(report, store):
     return stop if refused is None else "%s; attempt %d: %s" % (stop, refused["number"], refused["outcome"])
 
 
+@contextlib.contextmanager
+def silent():
+    """Without what PyTorch prints of what it cannot do beside raising it: graphs, and hints for who develops it."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
 def exported(module, inputs):
     """The module as torch.export's program, and what it writes into."""
     name = type(module).__name__
     if not (hasattr(torch, "export") and hasattr(torch.export, "default_decompositions")):
         raise Failure("hone.optimize needs PyTorch 2.6 or newer, and this is %s" % torch.__version__)
     try:
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with torch.no_grad(), silent(), by_tensors(module):
             program = torch.export.export(module, tuple(inputs), strict=False)
             written = Written(program.run_decompositions({}).graph_signature)
+    except Failure:
+        raise
     except Exception as error:  # what a module's code can raise is anything
         first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
         raise Failure("torch.export cannot express %s: %s: %s" % (name, type(error).__name__, first[:300])) from error
