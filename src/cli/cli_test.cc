@@ -177,6 +177,25 @@ TEST_F(CliTest, ARunThatIsRefusedLeavesNothingAndThatThereIsNoneIsANo) {
   EXPECT_NE(more.error.find(" is no run of " + store + ": here a run is named"), std::string::npos) << more.error;
 }
 
+TEST_F(CliTest, ARunOfAnotherNumberOfThreadsIsAnother) {
+  const auto folder = TempDirectory::Create("hone-cli");
+  ASSERT_TRUE(folder);
+  const std::string path = folder->path() + "/p.json", store = folder->path() + "/runs.sqlite";
+  ASSERT_TRUE(WriteFileAtomically(path, SumsOfRows("sum")));
+  const auto optimized = [&](std::vector<std::string> threads) {
+    std::vector<std::string> words = {"optimize", path,         "--json", "--no-torch", "--budget",
+                                      "1",        "--headroom", "0.99",   "--store",    store};
+    words.insert(words.end(), threads.begin(), threads.end());
+    const Exit exit = Hone(words);
+    EXPECT_LE(exit.code, 1) << exit.error;
+    return nlohmann::json::parse(exit.output);
+  };
+  const nlohmann::json first = optimized({});
+  const int cores = first["machine"]["threads"];
+  EXPECT_EQ(optimized({"--threads", std::to_string(cores)})["run"], first["run"]);
+  EXPECT_NE(optimized({"--threads", std::to_string(cores + 1)})["run"], first["run"]);
+}
+
 TEST_F(CliTest, NoLineOfHelpIsWiderThanATerminal) {
   std::vector<std::vector<std::string>> pages = {{"--help"}};
   for (const Verb* verb : AllVerbs()) pages.push_back({std::string(verb->name), "--help"});

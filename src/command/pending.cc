@@ -140,7 +140,7 @@ Result<Answer> EvaluatePending(VerbCall& call) {
   const RunRecord& run = held.opened.record;
   const bool cuda = run.target == "cuda";
   const int lanes = held.settings.run.lanes, threads = held.settings.run.threads;
-  if (call.Has("threads") && call.Int("threads") != threads) {
+  if (call.Has("threads") && ThreadsOfRun(call) != threads) {
     return Fail(
         ErrorKind::kUsage,
         fmt::format("run {} is of {} threads and not {}: `hone optimize --threads {}` makes a run of its own", run.id,

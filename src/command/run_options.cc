@@ -13,6 +13,7 @@
 #include "model/models_file.h"
 #include "profile/facts.h"
 #include "propose/lookup.h"
+#include "target/device_model.h"
 #include "verdict/baselines.h"
 
 namespace hone {
@@ -72,6 +73,11 @@ Result<void> CheckBaseline(const std::string& name, bool cuda) {
 }
 
 }  // namespace
+
+int ThreadsOfRun(const VerbCall& call) {
+  const auto threads = static_cast<int>(call.Int("threads"));
+  return threads == DescribeMachine().threads ? 0 : threads;
+}
 
 Result<RunOptions> ReadRunOptions(VerbCall& call) {
   const bool cuda = HONE_TRY(WantsCuda(call));

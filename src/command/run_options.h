@@ -28,6 +28,9 @@ struct RunOptions {
 // Fails with kUsage and the option's name.
 Result<RunOptions> ReadRunOptions(VerbCall& call);
 
+// --threads as RunSettings::threads has it: all cores is what it is without.
+int ThreadsOfRun(const VerbCall& call);
+
 // What a run finds out when it begins, of what is the same for all problems: baselines that can be had somewhere, the
 // models file, the index. Fails as the run would.
 Result<void> CheckBeforeRuns(VerbCall& call, const RunOptions& options);

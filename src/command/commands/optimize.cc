@@ -297,7 +297,7 @@ Result<Answer> Optimize(VerbCall& call, std::chrono::steady_clock::time_point be
   if (start) settings.run.start = start->candidate.Identity();
   settings.start = std::move(start);
   settings.run.memory = memory;
-  if (!cuda) settings.run.threads = static_cast<int>(call.Int("threads"));
+  if (!cuda) settings.run.threads = ThreadsOfRun(call);
   settings.budget = {.attempts = static_cast<int>(call.Int("budget")),
                      .seconds = call.Real("time"),
                      .headroom = call.Real("headroom"),
