@@ -136,11 +136,11 @@ Result<Graph> GraphBuilder::Build() {
 Result<void> GraphBuilder::Define(int index) {
   const Node& node = graph_.problem_.nodes[static_cast<std::size_t>(index)];
   const Op* op = FindOp(node.op);
-  const std::string where = PlaceOf(graph_.problem_, index);
+  const auto where = [&] { return PlaceOf(graph_.problem_, index); };  // reads as many lines as there are nodes
   if (!op)
     return Fail(
         ErrorKind::kUsage,
-        fmt::format("{}: hone does not know this operator; `hone graph --ops` lists those that it does", where));
+        fmt::format("{}: hone does not know this operator; `hone graph --ops` lists those that it does", where()));
   OpCall call(*this, node, index);
   const std::size_t before = graph_.stages_.size();
   op->define(call);
@@ -158,11 +158,11 @@ Result<void> GraphBuilder::Define(int index) {
       }
     });
   }
-  if (!call.error_.empty()) return Fail(ErrorKind::kUsage, fmt::format("{}: {}", where, call.error_));
+  if (!call.error_.empty()) return Fail(ErrorKind::kUsage, fmt::format("{}: {}", where(), call.error_));
   HONE_TRY(CheckArguments(call));
   if (call.results_.size() < node.outputs.size()) {
-    return Fail(ErrorKind::kUsage,
-                fmt::format("{}: makes {} results but {} are named", where, call.results_.size(), node.outputs.size()));
+    return Fail(ErrorKind::kUsage, fmt::format("{}: makes {} results but {} are named", where(), call.results_.size(),
+                                               node.outputs.size()));
   }
   graph_.node_outputs_.emplace_back();
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
