@@ -97,7 +97,7 @@ std::string NoWinText(const SearchOutcome& outcome) {
     const Comparison& first = best->timing->against[0];
     if (!first.speedup) {
       text += fmt::format("  result   nothing was shown to be faster than {}: {}\n", first.baseline,
-                          first.wrong.empty() ? first.disturbed : first.WhyNoRatio());
+                          first.wrong.empty() ? first.disturbed + FarApart(*best->timing, first) : first.WhyNoRatio());
     } else if (*first.speedup > 1 && first.interval) {
       text += fmt::format("  result   perhaps nothing faster than {}: the best has {:.2f}x to {:.2f}x its speed\n",
                           first.baseline, first.interval->low, first.interval->high);
@@ -128,6 +128,15 @@ std::string Microseconds(double us) {
   if (us >= 1e6) return fmt::format("{:.3g} s", us / 1e6);
   if (us >= 1e3) return fmt::format("{:.3g} ms", us / 1e3);
   return fmt::format("{:.3g} us", us);
+}
+
+std::string FarApart(const Timing& timing, const Comparison& disturbed) {
+  constexpr double kFar = 2;
+  const double theirs_us = disturbed.baseline_warm.p10_us, ours_us = timing.warm.p90_us;
+  if (ours_us <= 0 || theirs_us < kFar * ours_us) return "";
+  return fmt::format(
+      "; but nine in ten calls of {} took {} or more, and of the best {} or less, {:.1f} times as little",
+      disturbed.baseline, Microseconds(theirs_us), Microseconds(ours_us), theirs_us / ours_us);
 }
 
 bool IsWin(const SearchOutcome& outcome) {
