@@ -174,7 +174,8 @@ TEST_F(CliTest, ARunThatIsRefusedLeavesNothingAndThatThereIsNoneIsANo) {
   EXPECT_EQ(Hone({"runs", "--problem", "nope", "--store", store}).code, 1);
   const Exit more = Hone({"propose", path, "-n", "3", "--store", store});
   EXPECT_EQ(more.code, 2);
-  EXPECT_NE(more.error.find(" is no run of " + store + ": here a run is named"), std::string::npos) << more.error;
+  EXPECT_NE(more.error.find(" has no run '" + path + "': here a run is named by its id"), std::string::npos)
+      << more.error;
 }
 
 TEST_F(CliTest, ARunOfAnotherNumberOfThreadsIsAnother) {

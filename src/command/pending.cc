@@ -54,9 +54,10 @@ Result<Held> Hold(VerbCall& call) {
   const std::string name = call.Text("problem");
   auto held = HoldRun(store, name);
   if (!held && held.error().kind == ErrorKind::kNotFound) {
-    return Fail(ErrorKind::kUsage, fmt::format("{} is no run of {}: here a run is named, by its id, and not a problem; "
-                                               "`hone runs` lists them",
-                                               name, store.path()));
+    return Fail(ErrorKind::kUsage,
+                fmt::format("the run store {} has no run '{}': here a run is named by its id, and not "
+                            "a problem; `hone runs` lists them",
+                            store.path(), name));
   }
   OpenedRun opened = HONE_TRY(std::move(held));
   const RunRecord& run = opened.record;
