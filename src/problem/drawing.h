@@ -22,10 +22,10 @@ struct Drawing {
   Kind kind = Kind::kConstant;
   std::int32_t real = 0;      // the tensor is of a real type
   std::int32_t fine = 0;      // of 64 bits: uniform draws have 53
-  std::int32_t outliers = 0;  // one in 10^4, and `chosen`, is a thousand times larger
+  std::int32_t outliers = 0;  // one in 10^4, `chosen`, and all from `tail` on are a thousand times larger
   std::int32_t widen = 0;     // if not 0: a factor of each from 2^-widen to 2^widen, in a second rounding
   std::uint64_t seed = 0, stream = 0;
-  std::int64_t chosen = 0;
+  std::int64_t chosen = 0, tail = 0;
   double low = 0, high = 0;        // kUniform; kConstant: low
   double mean = 0, deviation = 0;  // kNormal
   std::int64_t least = 0;          // kWhole: [least, least + span)
@@ -183,7 +183,7 @@ inline std::int64_t DrawWhole(const Drawing& d, std::uint64_t index) {
 inline double Varied(const Drawing& d, double value, std::uint64_t index) {
   value *= d.scale;
   if (d.outliers == 0) return value;
-  const bool wins = static_cast<std::int64_t>(index) == d.chosen ||
+  const bool wins = static_cast<std::int64_t>(index) == d.chosen || static_cast<std::int64_t>(index) >= d.tail ||
                     Philox(d.seed, d.stream, kSecondary | index / 4).word[index % 4] < kOneInTenThousand;
   return wins ? value * kOutlierFactor : value;
 }

@@ -15,7 +15,7 @@ namespace hone {
 struct Draw {
   std::string name = "own";
   double scale = 1;       // every element times this
-  bool outliers = false;  // one element in 10^4, and at least one a tensor, a thousand times larger
+  bool outliers = false;  // one element in 10^4, one at least, and as many at the end, a thousand times larger
   int widen = 0;          // every element times a power of two from 2^-widen to 2^widen, another for each
 };
 
