@@ -1,5 +1,6 @@
 #include "graph/interpolate.h"
 
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -27,35 +28,57 @@ Fraction NearestFraction(double x) {
   return {p1, q1};
 }
 
-// A place between elements: `whole` + `part` / `under`.
-struct Place {
-  Expr whole, part;
-  std::int64_t under = 1;
-  Expr Weight() const { return Cast(part, ScalarType::kReal) / static_cast<double>(under); }
-};
-
 struct Axis {
   std::int64_t in = 1, out = 1;
   Fraction step;  // of the source a step of the result
 };
 
+// The place of an element of the result, between those of the source: (at * factor + more) / under.
+struct Ratio {
+  std::int64_t factor = 1, more = 0, under = 1;
+};
+Ratio RatioOf(const Axis& axis, Interpolation how, bool align_corners) {
+  const auto [over, under] = axis.step;
+  if (how == Interpolation::kNearest) return {over, 0, under};
+  if (how == Interpolation::kNearestExact) return {2 * over, over, 2 * under};
+  if (align_corners) return {axis.out > 1 ? axis.in - 1 : 0, 0, axis.out > 1 ? axis.out - 1 : 1};
+  return {2 * over, over - under, 2 * under};
+}
+
+// The same in real numbers, which round it.
+Expr CoordinateOf(const Axis& axis, const Expr& at, Interpolation how, bool align_corners) {
+  const Expr place = Cast(at, ScalarType::kReal);
+  const double step = static_cast<double>(axis.step.over) / static_cast<double>(axis.step.under);
+  if (how == Interpolation::kNearest) return place * step;
+  if (how == Interpolation::kNearestExact) return (place + 0.5) * step;
+  if (align_corners)
+    return place * (axis.out > 1 ? static_cast<double>(axis.in - 1) / static_cast<double>(axis.out - 1) : 0.0);
+  const Expr coordinate = (place + 0.5) * step - 0.5;
+  return how == Interpolation::kLinear ? Max(coordinate, 0.0) : coordinate;
+}
+
+// A place between elements: `whole`, and `part` of a step behind it. Reals hold places whose denominator is a power of
+// two; others round, and what does round may find a place before `whole` that is exactly there.
+struct Place {
+  Expr whole, part;
+  bool may_be_before = false;  // some place may
+};
+
 Place PlaceOf(const Axis& axis, const Expr& at, Interpolation how, bool align_corners) {
-  Expr over;
-  std::int64_t under = axis.step.under;
-  if (how == Interpolation::kNearest) {
-    over = at * axis.step.over;
-  } else if (how == Interpolation::kNearestExact) {
-    over = (at * 2 + 1) * axis.step.over;
-    under *= 2;
-  } else if (align_corners) {
-    over = at * (axis.out > 1 ? axis.in - 1 : 0);
-    under = axis.out > 1 ? axis.out - 1 : 1;
-  } else {
-    over = (at * 2 + 1) * axis.step.over - under;
-    under *= 2;
-    if (how == Interpolation::kLinear) over = Max(over, 0);
+  const auto [factor, more, under] = RatioOf(axis, how, align_corners);
+  Expr over = at * factor + more;
+  if (how == Interpolation::kLinear) over = Max(over, 0);
+  const Expr whole = Apply(BinaryOp::kFloorDiv, over, under);
+  if (std::has_single_bit(static_cast<std::uint64_t>(under))) {
+    const Expr rest = Apply(BinaryOp::kFloorMod, over, under);
+    return {whole, Cast(rest, ScalarType::kReal) / static_cast<double>(under)};
   }
-  return {Apply(BinaryOp::kFloorDiv, over, under), Apply(BinaryOp::kFloorMod, over, under), under};
+  Place place{whole, CoordinateOf(axis, at, how, align_corners) - Cast(whole, ScalarType::kReal)};
+  for (std::int64_t i = 0; i < axis.out; ++i) {
+    const std::int64_t exact = i * factor + more;
+    place.may_be_before |= exact > 0 && exact % under == 0;
+  }
+  return place;
 }
 
 Expr CubicWeight(const Expr& t, int neighbour) {
@@ -202,13 +225,17 @@ void DefineInterpolation(OpCall& call, Interpolation how, int spatial) {
       };
       const std::int64_t last = axes[d].in - 1;
       const auto inside = [&](const Expr& index) { return Max(Min(index, last), 0); };
-      if (how == Interpolation::kNearest || how == Interpolation::kNearestExact) return element(Min(place.whole, last));
-      const Expr t = place.Weight();
+      const Expr& t = place.part;
+      if (how == Interpolation::kNearest || how == Interpolation::kNearestExact) {
+        const Expr own = element(inside(place.whole));
+        return place.may_be_before ? Select(Less(t, 0.0), element(inside(place.whole - 1)), own) : own;
+      }
       if (how == Interpolation::kLinear) {
         // Past the last element there is no second one: half of the pair has no weight.
-        const Expr first = Min(place.whole, last);
-        const Expr second = Min(place.whole + 1, last);
-        return (Expr(1.0) - t) * element(first) + t * element(second);
+        const Expr first = element(inside(place.whole)), second = element(inside(place.whole + 1));
+        if (!place.may_be_before) return (Expr(1.0) - t) * first + t * second;
+        const Expr before = element(inside(place.whole - 1));
+        return Max(-t, 0.0) * before + (Expr(1.0) - Abs(t)) * first + Max(t, 0.0) * second;
       }
       return CubicSum(t, [&](int i) { return element(inside(place.whole + (i - 1))); });
     };

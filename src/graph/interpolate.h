@@ -1,5 +1,6 @@
 // Resizing of the last dimensions of [n, c, ...]: nearest, linear and cubic. Places are exact fractions of whole
-// numbers, so that no rounding decides which element is read.
+// numbers, so that no rounding decides which element is read but where a place that is exactly an element's may come
+// out before it.
 #pragma once
 
 #include <functional>

@@ -977,6 +977,31 @@ def get_init_inputs():
   }
 }
 
+TEST_F(ImportTest, ResizesAreNotTakenApart) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;
+    const auto problem = Imported(Module("pass",
+                                         "x = nn.functional.interpolate(x, scale_factor=2.3, mode='linear', "
+                                         "align_corners=True)\n"
+                                         "        return nn.functional.interpolate(x, scale_factor=0.6)",
+                                         "def get_inputs():\n    return [torch.rand(2, 3, 7)]\n"
+                                         "def get_init_inputs():\n    return []\n"),
+                                  python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(Ops(*problem), "aten.upsample_linear1d.vec aten.upsample_nearest1d.vec");
+  }
+}
+
+TEST_F(ImportTest, ANumberTimesALogarithmIsOfKnownOperators) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    const auto problem = Imported(Module("pass", "return torch.xlogy(0, x)"), python);
+    ASSERT_TRUE(problem) << problem.error().message;
+    EXPECT_EQ(Ops(*problem).find("prims."), std::string::npos) << Ops(*problem);
+  }
+}
+
 TEST_F(ImportTest, FlexibleAttentionKeepsItsSoftmaxWholeAndIsRefusedWithTheMend) {
   NEEDS_TORCH();
   const auto flexible = [](const std::string& forward) {

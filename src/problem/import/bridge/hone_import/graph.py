@@ -108,7 +108,9 @@ class GraphWriter:
             if functional is None or overload not in functional.overloads():
                 raise Complaint("%s_ works in place and has no functional form here; import with torch 2" % name, line_of(node))
         if namespace == "hone_whole":
-            namespace, overload = "aten", "default" if name == ATTENTION else "input"
+            namespace, overload = "aten", "default" if name == ATTENTION else "vec" if name in RESIZES else "input"
+        if (namespace, name) == ("prims", "scalar_tensor"):
+            namespace = "aten"
         if name == "copy" and isinstance(given.get("src"), torch.fx.Node):
             source = tensor_of(given["src"])
             if tuple(source.shape) == tuple(meta.shape) and source.dtype == meta.dtype:  # all of it is written anew

@@ -51,6 +51,10 @@ LIBRARY = []  # torch.library keeps definitions as long as the library lives
 
 
 ATTENTION = "scaled_dot_product_attention"  # of torch 2, which tracing takes apart, too
+# Taken apart, a resize has places that are rounded reals, of which rounding makes whole numbers.
+RESIZES = ("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d", "upsample_nearest1d",
+           "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d", "_upsample_nearest_exact2d",
+           "_upsample_nearest_exact3d")
 
 
 def define_whole():
@@ -70,9 +74,10 @@ def define_whole():
         LIBRARY[0].impl(name, lambda *args, op=packet.input: op(*args), "CPU")
     if NEW:
         op = getattr(torch.ops.aten, ATTENTION).default
-        LIBRARY[0].define(str(op._schema).split("::", 1)[1])
-        for key in ("Meta", "CPU"):
-            LIBRARY[0].impl(ATTENTION, lambda *args, **named: op(*args, **named), key)
+        for name, op in [(ATTENTION, op)] + [(name, getattr(torch.ops.aten, name).vec) for name in RESIZES]:
+            LIBRARY[0].define(name + str(op._schema)[str(op._schema).index("(") :])
+            for key in ("Meta", "CPU"):
+                LIBRARY[0].impl(name, lambda *args, op=op, **named: op(*args, **named), key)
 
 
 @contextlib.contextmanager
@@ -125,6 +130,28 @@ def attention_whole():
             yield
     finally:
         setattr(nn.functional, ATTENTION, original)
+
+
+@contextlib.contextmanager
+def resizes_whole():
+    """Likewise."""
+    saved = {name: getattr(torch._C._nn, name) for name in RESIZES}
+
+    def divert(name):
+        def call(*args, **named):
+            whole = not torch.is_autocast_enabled("cpu") and len(args) + len(named) == len(operator._schema.arguments)
+            return (operator if whole else saved[name])(*args, **named)
+
+        operator = getattr(torch.ops.hone_whole, name).default
+        return call
+
+    for name in RESIZES:
+        setattr(torch._C._nn, name, divert(name))
+    try:
+        yield
+    finally:
+        for name in RESIZES:
+            setattr(torch._C._nn, name, saved[name])
 
 
 def register_plain_tensors(model):

@@ -28,8 +28,9 @@ def export_new(built):
         program = torch.export.export(built.model, tuple(built.inputs), strict=False)
     table = decompositions()
     # Taken apart, attention in 16 bits would be one of f32 with casts around it: PyTorch's way without a kernel for it.
-    whole = ("lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input", "scaled_dot_product_attention.default",
-             "_safe_softmax.default")
+    whole = ["lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input", "scaled_dot_product_attention.default",
+             "_safe_softmax.default"]
+    whole += ["%s.%s" % (name, overload) for name in RESIZES for overload in ("default", "vec")]
     for name in whole:
         packet, overload = name.split(".")
         op = getattr(getattr(torch.ops.aten, packet), overload)
@@ -241,7 +242,7 @@ def export_once(built):
         table = dict(decompositions().items())
         table.pop(torch.ops.aten._safe_softmax.default, None)  # that of flex_attention, which attention has whole
         functional = dispatch_functionalize(function, FunctionalTensorMode(export=True))
-        with built.mode or FakeTensorMode(allow_non_fake_inputs=True) as mode, attention_whole(), lines_noted():
+        with built.mode or FakeTensorMode(allow_non_fake_inputs=True) as mode, attention_whole(), resizes_whole(), lines_noted():
             fake = lambda t: t if isinstance(t, FakeTensor) else mode.from_tensor(t)
             weights = {name: fake(t.detach()) for name, t in built.weights.items()}
             module = make_fx(functional, decomposition_table=table)(weights, *map(fake, function.tensors))
