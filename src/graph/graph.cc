@@ -106,6 +106,11 @@ void GraphBuilder::DefineStep(int buffer, Expr value) {
   graph_.stages_[static_cast<std::size_t>(this->buffer(buffer).stage)].value = std::move(value);
 }
 
+void GraphBuilder::AllowAnyOfEquals(int buffer) {
+  const int stage = this->buffer(buffer).stage;
+  if (stage >= 0) graph_.stages_[static_cast<std::size_t>(stage)].any_of_equals = true;
+}
+
 const Stage& GraphBuilder::stage_of(int buffer) const {
   return graph_.stages_[static_cast<std::size_t>(this->buffer(buffer).stage)];
 }

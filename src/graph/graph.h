@@ -39,9 +39,10 @@ struct Stage {
   Expr value;
   int reshape_of =
       -1;  // the buffer whose elements these are in the same row-major order: costs nothing but a name; -1 otherwise
-  int sequence = -1;      // the number of its sequence, -1 if it is in none
-  int along = 0;          // in a sequence: which of vars is the step
-  bool reversed = false;  // in a sequence: from the last step to the first; all of a sequence agree
+  int sequence = -1;           // the number of its sequence, -1 if it is in none
+  int along = 0;               // in a sequence: which of vars is the step
+  bool reversed = false;       // in a sequence: from the last step to the first; all of a sequence agree
+  bool any_of_equals = false;  // these are places of elements, of which the place of an equal one is as right
 };
 
 class Graph {

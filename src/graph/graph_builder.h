@@ -1,4 +1,4 @@
-// How a Graph comes to be: private to graph/ (Graph::Create, OpCall, WithPicks).
+// How a Graph comes to be: private to graph/ (Graph::Create, OpCall, WithPicks, WithExactWholes).
 #pragma once
 
 #include <map>
@@ -27,6 +27,7 @@ class GraphBuilder {
   // A stage of a sequence, whose value is given afterwards.
   int AddStep(std::string name, Shape shape, DType dtype, int node, int sequence, int along, bool reversed);
   void DefineStep(int buffer, Expr value);
+  void AllowAnyOfEquals(int buffer);
   int NewSequence() { return sequences_++; }
   const Stage& stage_of(int buffer) const;
   const Buffer& buffer(int id) const;

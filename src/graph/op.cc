@@ -114,6 +114,8 @@ Operand OpCall::Let(std::string_view hint, Shape shape, DType dtype, const Eleme
   return Operand(buffer, std::move(shape), dtype);
 }
 
+void OpCall::AllowAnyOfEquals(const Operand& places) { builder_.AllowAnyOfEquals(places.buffer()); }
+
 Operand OpCall::As(const Operand& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   return Let("rounded", x.shape(), dtype, [&](Indices at) { return Cast(x(at), ScalarTypeOf(dtype)); });

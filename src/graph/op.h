@@ -135,6 +135,8 @@ class OpCall {
   // A scan along `dim`: the element, given the one before it (`initial` at the first). A scalar is its own first step.
   Operand Scan(std::string_view hint, Shape shape, DType dtype, int dim, const Expr& initial,
                const std::function<Expr(Indices, const Expr& before)>& element);
+  // Of places of elements, a Let: PyTorch does not promise which of equal elements each is.
+  void AllowAnyOfEquals(const Operand& places);
   // The same elements, rounded to that type; itself where it has the type.
   Operand As(const Operand& x, DType dtype);
   // The same elements in the same row-major order under another shape: free.

@@ -4,7 +4,7 @@
 
 namespace hone {
 
-Operand OrderOf(OpCall& call, const Operand& self, int dim, bool descending, std::int64_t count) {
+Operand OrderOf(OpCall& call, const Operand& self, int dim, bool descending, std::int64_t count, Equals equals) {
   const Operand x = self.rank() == 0 ? call.Reshape(self, {1}) : self;
   const auto along = static_cast<std::size_t>(dim);
   const std::vector<std::int64_t> extent = {x.dim(dim)};
@@ -22,11 +22,12 @@ Operand OrderOf(OpCall& call, const Operand& self, int dim, bool descending, std
       return Select(Equal(rank(Replaced(at, dim, k[0])), at[along]), k[0], std::int64_t{0});
     });
   });
+  if (equals == Equals::kInAnyOrder) call.AllowAnyOfEquals(order);
   return self.rank() == 0 ? call.Reshape(order, {}) : order;
 }
 
-void OutputOrdered(OpCall& call, const Operand& x, int dim, bool descending, std::int64_t count) {
-  const Operand order = OrderOf(call, x, dim, descending, count);
+void OutputOrdered(OpCall& call, const Operand& x, int dim, bool descending, std::int64_t count, Equals equals) {
+  const Operand order = OrderOf(call, x, dim, descending, count, equals);
   call.Output(order.shape(), x.dtype(), [&](Indices at) { return x(Replaced(at, dim, order(at))); });
   call.Output(order);
 }

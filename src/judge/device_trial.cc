@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "oracle/exact_wholes.h"
 #include "oracle/picks.h"
 #include "protocol/worker_kernels.h"
 
@@ -266,30 +267,40 @@ Result<OutputCheck> DeviceTrial::Compare(const DrawnInputs& drawn, std::size_t s
   return Check(drawn, o, Output(slot, o), poison);
 }
 
+std::vector<cuda::Address> DeviceTrial::InputsAnd(const DrawnInputs& drawn, std::initializer_list<cuda::Address> more) {
+  std::vector<cuda::Address> inputs;
+  for (const auto& value : static_cast<const Drawn&>(drawn).values) inputs.push_back(value.address());
+  inputs.insert(inputs.end(), more);
+  return inputs;
+}
+
 // As HostTrial::Check does in host memory.
 Result<OutputCheck> DeviceTrial::Check(const DrawnInputs& drawn, std::size_t o, cuda::Address got,
                                        std::uint16_t poison) {
   const DeviceExpected& expected = static_cast<const Drawn&>(drawn).expected[o];
   const Tensor& tensor = output(o);
   const OutputCheck check = HONE_TRY(kernels_->Compare(tensor, got, expected, poison));
-  if (!check.right() || !MayBeOpen(tensor.dtype) ||
-      HONE_TRY(kernels_->CompareOpen(tensor, got, expected, 0, nullptr)).right())
-    return check;
-  if (!picks_.contains(o)) {
-    const auto graph = WithPicks(graph_, o);
-    picks_[o] = graph ? HONE_TRY(DeviceOracle::Create(*kernels_, *graph)) : nullptr;
+  if (!MayBeOpen(tensor.dtype) || check.unwritten > 0) return check;
+  if (check.right() && tensor.dtype == DType::kI64 && expected.size >= kExactWholes) {
+    if (!exact_.contains(o)) exact_[o] = HONE_TRY(DeviceOracle::Create(*kernels_, WithExactWholes(graph_, o)));
+    const auto differs = HONE_TRY(exact_[o]->Run(InputsAnd(drawn, {got})));
+    const auto exact = HONE_TRY(kernels_->CompareOpen(tensor, got, expected, kAnyRoom, &differs[0], -1));
+    if (!exact.right()) return exact;
   }
-  if (!picks_[o]) {
+  if (check.right() && HONE_TRY(kernels_->CompareOpen(tensor, got, expected, 0, nullptr)).right()) return check;
+  const auto picks = WithPicks(graph_, o);
+  const OfEquals of_equals = picks ? picks->of_equals : OfEquals::kExpected;
+  if (!check.right() && of_equals == OfEquals::kExpected) return check;
+  if (!picks) {
     const auto near = HONE_TRY(kernels_->CompareOpen(tensor, got, expected, OpenRoom(expected.open_error), nullptr));
     return near.right() || IsOfScan(graph_, o) ? check : near;
   }
-  std::vector<cuda::Address> inputs;
-  for (const auto& value : static_cast<const Drawn&>(drawn).values) inputs.push_back(value.address());
-  inputs.push_back(got);
-  inputs.push_back(expected.value.address());
-  const auto distances = HONE_TRY(picks_[o]->Run(inputs));
-  const auto picked = HONE_TRY(kernels_->CompareOpen(tensor, got, expected, 0, &distances[0]));
-  return picked.right() ? check : picked;
+  if (!picks_.contains(o)) picks_[o] = HONE_TRY(DeviceOracle::Create(*kernels_, picks->graph));
+  const auto distances = HONE_TRY(picks_[o]->Run(InputsAnd(drawn, {got, expected.value.address()})));
+  const double sure_room = of_equals == OfEquals::kAny ? 0 : kAnyRoom;
+  const auto picked = HONE_TRY(kernels_->CompareOpen(tensor, got, expected, 0, &distances[0], sure_room));
+  if (!picked.right()) return picked;
+  return check.right() ? check : OutputCheck{.official = check.official};
 }
 
 Result<NormCheck> DeviceTrial::CompareNorm(const DrawnInputs& drawn, std::size_t slot, std::size_t o,

@@ -3,6 +3,7 @@
 // believed in nothing: red zones, inputs and outputs are looked at from here.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <span>
@@ -72,6 +73,7 @@ class DeviceTrial : public Trial {
   Result<void> SpoilOrLoad(std::size_t slot, std::size_t from, std::uint16_t pattern);
   // One output, made of a draw's inputs.
   Result<OutputCheck> Check(const DrawnInputs& drawn, std::size_t o, cuda::Address got, std::uint16_t poison);
+  static std::vector<cuda::Address> InputsAnd(const DrawnInputs& drawn, std::initializer_list<cuda::Address> more);
   Result<void> LoadParameters(const DrawnInputs& drawn);
   Result<void> FillRedZones(cuda::Address base, const Place& place);
   Result<std::optional<Trespass>> LookAround(cuda::Address base, const Place& place);
@@ -81,7 +83,7 @@ class DeviceTrial : public Trial {
   std::unique_ptr<DeviceHeap> heap_;
   std::unique_ptr<DeviceKernels> kernels_;
   std::unique_ptr<DeviceOracle> oracle_;
-  std::map<std::size_t, std::unique_ptr<DeviceOracle>> picks_;  // by output, of those about which it was asked
+  std::map<std::size_t, std::unique_ptr<DeviceOracle>> picks_, exact_;  // by output, of those about which it was asked
   std::unique_ptr<cuda::Exchange> input_memory_, output_memory_;
   cuda::Address inputs_at_ = 0, outputs_at_ = 0;
   std::int64_t room_ = 0;        // for draws that are at hand, in bytes

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/machine_memory.h"
+#include "oracle/exact_wholes.h"
 #include "oracle/picks.h"
 #include "target/device_model.h"
 
@@ -190,27 +191,38 @@ Result<OutputCheck> HostTrial::Compare(const DrawnInputs& drawn, std::size_t slo
   return Check(drawn, o, memory_.Output(slot, o), poison);
 }
 
+std::vector<const void*> HostTrial::InputsAnd(const DrawnInputs& drawn, std::initializer_list<const void*> more) {
+  std::vector<const void*> inputs;
+  for (const auto& value : static_cast<const Drawn&>(drawn).values) inputs.push_back(value.data());
+  inputs.insert(inputs.end(), more);
+  return inputs;
+}
+
 Result<OutputCheck> HostTrial::Check(const DrawnInputs& drawn, std::size_t o, const std::byte* got,
                                      std::uint16_t poison) {
   const Expected& expected = static_cast<const Drawn&>(drawn).expected[o];
   const OutputCheck check = CompareOutput(output(o), got, expected, poison);
-  if (!check.right() || !MayBeOpen(output(o).dtype) || CompareOpen(output(o), got, expected, 0, nullptr).right())
-    return check;
-  if (!picks_.contains(o)) {
-    const auto graph = WithPicks(graph_, o);
-    picks_[o] = graph ? std::optional(HONE_TRY(Oracle::Compile(*graph))) : std::nullopt;
+  if (!MayBeOpen(output(o).dtype) || check.unwritten > 0) return check;
+  if (check.right() && output(o).dtype == DType::kI64 && expected.size >= kExactWholes) {
+    if (!exact_.contains(o)) exact_.emplace(o, HONE_TRY(Oracle::Compile(WithExactWholes(graph_, o))));
+    const auto differs = HONE_TRY(exact_.at(o).Run(InputsAnd(drawn, {got}), threads_));
+    const OutputCheck exact = CompareOpen(output(o), got, expected, kAnyRoom, &differs[0], -1);
+    if (!exact.right()) return exact;
   }
-  if (!picks_[o]) {
+  if (check.right() && CompareOpen(output(o), got, expected, 0, nullptr).right()) return check;
+  const auto picks = WithPicks(graph_, o);
+  const OfEquals of_equals = picks ? picks->of_equals : OfEquals::kExpected;
+  if (!check.right() && of_equals == OfEquals::kExpected) return check;
+  if (!picks) {
     const OutputCheck near = CompareOpen(output(o), got, expected, OpenRoom(expected.open_error), nullptr);
     return near.right() || IsOfScan(graph_, o) ? check : near;
   }
-  std::vector<const void*> inputs;
-  for (const auto& value : static_cast<const Drawn&>(drawn).values) inputs.push_back(value.data());
-  inputs.push_back(got);
-  inputs.push_back(expected.value.data());
-  const auto distances = HONE_TRY(picks_[o]->Run(inputs, threads_));
-  const OutputCheck picked = CompareOpen(output(o), got, expected, 0, &distances[0]);
-  return picked.right() ? check : picked;
+  if (!picks_.contains(o)) picks_.emplace(o, HONE_TRY(Oracle::Compile(picks->graph)));
+  const auto distances = HONE_TRY(picks_.at(o).Run(InputsAnd(drawn, {got, expected.value.data()}), threads_));
+  const double sure_room = of_equals == OfEquals::kAny ? 0 : kAnyRoom;
+  const OutputCheck picked = CompareOpen(output(o), got, expected, 0, &distances[0], sure_room);
+  if (!picked.right()) return picked;
+  return check.right() ? check : OutputCheck{.official = check.official};
 }
 
 Result<NormCheck> HostTrial::CompareNorm(const DrawnInputs& drawn, std::size_t slot, std::size_t o,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -60,10 +61,12 @@ class HostTrial : public Trial {
   HostTrial(const Graph& graph, Expect expect, TrialMemory memory, std::uint64_t seed, int threads);
   Result<std::shared_ptr<const DrawnInputs>> MakeDraw(const DrawSpec& spec) override;
   Result<OutputCheck> Check(const DrawnInputs& drawn, std::size_t o, const std::byte* got, std::uint16_t poison);
+  static std::vector<const void*> InputsAnd(const DrawnInputs& drawn, std::initializer_list<const void*> more);
   Result<void> MakeTables();
 
   Expect expect_;
-  std::map<std::size_t, std::optional<Oracle>> picks_;  // by output, of those about which it was asked (oracle/picks.h)
+  std::map<std::size_t, Oracle> picks_,
+      exact_;  // by output, of those about which it was asked (oracle/picks.h, exact_wholes.h)
   TrialMemory memory_;
   int threads_;
   std::shared_ptr<const Tables> tables_;  // of the timing loop's inputs

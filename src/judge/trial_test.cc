@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <numeric>
 
 #include "graph/testing/small_problem.h"
 #include "judge/host_trial.h"
@@ -96,6 +99,59 @@ TEST(TrialTest, ManyInputsShareTheDrawsWithOutliers) {
   EXPECT_EQ(WithOutliers(**trial, kOutlierDraw + 1), (std::vector<std::size_t>{1, 5}));
   EXPECT_EQ(WithOutliers(**trial, kOutlierDraw + 3), (std::vector<std::size_t>{3}));
   EXPECT_EQ((*(*trial)->Draw(kOutlierDraw))->name, "outliers in x0, x4");
+}
+
+// How many elements of an output of x [8], numbers from 0 to 3, are wrong, of values that are made of x.
+template <class T>
+std::int64_t Wrong(Problem problem, const IntegerRange& range, std::size_t output,
+                   const std::function<std::vector<std::int64_t>(const std::vector<T>&)>& make) {
+  problem.tensors[0].generator = range;
+  const auto graph = Graph::Create(problem);
+  EXPECT_TRUE(graph) << graph.error().message;
+  const auto trial = HostTrial::Create(*graph, &HostTrial::CompileOracle, 1, 1);
+  EXPECT_TRUE(trial) << trial.error().message;
+  const auto drawn = (*trial)->Draw(0);
+  EXPECT_TRUE(drawn) << drawn.error().message;
+  std::vector<T> x(8);
+  EXPECT_TRUE((*trial)->Read(**drawn, 0, reinterpret_cast<std::byte*>(x.data())));
+  const auto made = make(x);
+  const auto check = (*trial)->CompareValues(**drawn, output, reinterpret_cast<const std::byte*>(made.data()));
+  EXPECT_TRUE(check) << check.error().message;
+  return check->wrong;
+}
+
+TEST(TrialTest, WhoSortsMayOrderEqualsAsItLikesUnlessTheSortIsStable) {
+  const auto wrong = [](const std::string& stable, bool all) {
+    const Problem sort = testing::SmallProblem(
+        "fp32", "x f32 8", "v f32 8, y i64 8",
+        R"([{"op": "sort", "args": {"self": "%x", "stable": )" + stable + R"(}, "outputs": ["v", "y"]}])");
+    return Wrong<float>(sort, {0, 3}, 1, [&](const std::vector<float>& x) {
+      std::vector<std::int64_t> order(8);
+      std::iota(order.begin(), order.end(), 0);
+      std::sort(order.begin(), order.end(), [&](auto a, auto b) { return x[a] != x[b] ? x[a] < x[b] : a > b; });
+      if (!all) order[1] = order[0];
+      return order;
+    });
+  };
+  EXPECT_EQ(wrong("false", true), 0);
+  EXPECT_GT(wrong("true", true), 0);
+  EXPECT_GT(wrong("false", false), 0) << "a place that is given twice";
+}
+
+TEST(TrialTest, WholeNumbersThatNoDoubleHoldsAreComparedAsSuch) {
+  const Problem more = testing::SmallProblem(
+      "torch", "x i64 8", "y i64 8", R"([{"op": "add", "args": {"self": "%x", "other": 1}, "outputs": ["y"]}])");
+  const auto wrong = [&](std::int64_t last) {
+    constexpr std::int64_t kLarge = std::int64_t{1} << 61;
+    return Wrong<std::int64_t>(more, {kLarge, 2 * kLarge}, 0, [&](const std::vector<std::int64_t>& x) {
+      std::vector<std::int64_t> y = x;
+      for (auto& one : y) ++one;
+      y[7] += last;
+      return y;
+    });
+  };
+  EXPECT_EQ(wrong(0), 0);
+  EXPECT_EQ(wrong(1), 1);
 }
 
 TEST(TrialTest, NoTwoDrawsAreOfTheSameNumbersUnlessOneIsTheOtherDisturbed) {

@@ -129,18 +129,19 @@ OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected&
 bool MayBeOpen(DType dtype) { return !IsFloat(dtype) && dtype != DType::kBool; }
 
 OutputCheck CompareOpen(const Tensor& tensor, const void* got, const Expected& expected, double room,
-                        const Expected* distance) {
+                        const Expected* distance, double sure_room) {
   return WithCompared(tensor.dtype, [&](auto element) {
     using Element = decltype(element);
     return ToOutputCheck(InPieces<PartCheck>(ElementCount(tensor.shape), [&](std::int64_t begin, std::int64_t end) {
       PartCheck check;
       for (std::int64_t i = begin; i < end; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        if (!std::isinf(expected.budget[at])) continue;
+        const bool open = std::isinf(expected.budget[at]);
+        if (!open && sure_room == kAnyRoom) continue;
         OpenElement one{.got = LoadElement<Element>(got, i).Value(), .want = expected.value[at]};
         one.distance = distance ? distance->value[at] : std::numeric_limits<double>::infinity();
-        one.budget = distance ? distance->budget[at] : 0;
-        CheckOpen(i, one, room, check);
+        one.budget = open && distance ? distance->budget[at] : 0;
+        CheckOpen(i, one, open ? room : sure_room, check);
       }
       return check;
     }));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -33,10 +34,12 @@ OutputCheck ToOutputCheck(const PartCheck& whole);
 OutputCheck CompareOutput(const Tensor& tensor, const void* got, const Expected& expected, std::uint16_t poison);
 
 // Of whole numbers whose budget is infinite, which CompareOutput lets be anything: those are wrong that are more than
-// `room` from what is expected and, if `distance` is given, further in value than its budget.
+// `room` from what is expected and, if `distance` is given, further in value than its budget. Of the others those are
+// that are more than `sure_room` from it and at any distance.
+inline constexpr double kAnyRoom = std::numeric_limits<double>::infinity();
 bool MayBeOpen(DType dtype);  // a truth value is one of two
 OutputCheck CompareOpen(const Tensor& tensor, const void* got, const Expected& expected, double room,
-                        const Expected* distance);
+                        const Expected* distance, double sure_room = kAnyRoom);
 
 // How far from what is expected a whole number may be that rounding decides and that is no index: honest ones are off
 // by `open_error`, and a number that is rounded by one.

@@ -137,6 +137,21 @@ TEST(CompareTest, AWholeNumberThatRoundingDecidesIsNearOrAsGood) {
   EXPECT_EQ(CompareOpen(Output({4}, DType::kI64), got, expected, 0, &distance).worst, 2);
 }
 
+TEST(CompareTest, OfEqualsAnyIsRightWhereThereIsNoRoomButByDistance) {
+  const std::int64_t got[] = {5, 7, 0};
+  const Expected expected{.value = {5, 5, 5}, .budget = {0, 0, kInfinity}};
+  const auto wrong = [&](const Expected& distance, double sure_room) {
+    return CompareOpen(Output({3}, DType::kI64), got, expected, kAnyRoom, &distance, sure_room).wrong;
+  };
+  const Expected near{.value = {0, 1e-6, 0}, .budget = {0, 1e-5, 0}}, equal{.value = {0, 0, 0}, .budget = {0, 0, 0}},
+      other{.value = {1, 0, 1}, .budget = {0, 0, 0}};
+  EXPECT_EQ(wrong(near, kAnyRoom), 0) << "the sure ones are not looked at";
+  EXPECT_EQ(wrong(near, 0), 1) << "near is not equal";
+  EXPECT_EQ(wrong(equal, 0), 0);
+  EXPECT_EQ(wrong(other, 0), 0) << "what is expected is right";
+  EXPECT_EQ(wrong(other, -1), 1) << "unless the distance decides alone";
+}
+
 TEST(CompareTest, ByTheNormAnElementMayBeOffByTheLargestBudgetButNotAllOfThem) {
   const auto check = [](float large, float small, float zero) {
     std::vector<float> got(100, 1 + small);

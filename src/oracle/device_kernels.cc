@@ -195,6 +195,7 @@ Result<void> DeviceKernels::Settle(DeviceExpected& expected, cuda::Address hones
       HONE_TRY(Merge<HonestPart>("Settle", count, expected.value.address(), expected.scale.address(), honest, count));
   expected.honest_ratio = part.ratio;
   expected.open_error = part.open;
+  expected.size = part.size;
   expected.factor = kBudgetFactor * std::max(1.0, expected.honest_ratio);
   return {};
 }
@@ -223,14 +224,14 @@ Result<OutputCheck> DeviceKernels::Compare(const Tensor& tensor, cuda::Address g
 }
 
 Result<OutputCheck> DeviceKernels::CompareOpen(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,
-                                               double room, const DeviceExpected* distance) {
+                                               double room, const DeviceExpected* distance, double sure_room) {
   const std::int64_t count = ElementCount(tensor.shape);
   if (count == 0) return OutputCheck{};
   const cuda::Address none = 0;
-  return ToOutputCheck(HONE_TRY(
-      Merge<PartCheck>(fmt::format("Open<{}>", ElementOf(tensor.dtype)), count, got, expected.value.address(),
-                       expected.scale.address(), distance ? distance->value.address() : none,
-                       distance ? distance->scale.address() : none, count, distance ? distance->factor : 0.0, room)));
+  return ToOutputCheck(HONE_TRY(Merge<PartCheck>(
+      fmt::format("Open<{}>", ElementOf(tensor.dtype)), count, got, expected.value.address(), expected.scale.address(),
+      distance ? distance->value.address() : none, distance ? distance->scale.address() : none, count,
+      distance ? distance->factor : 0.0, room, sure_room)));
 }
 
 Result<NormCheck> DeviceKernels::CompareNorm(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,

@@ -72,6 +72,7 @@ struct DeviceExpected {
   double honest_ratio = 0;
   double factor = 0;
   double open_error = 0;
+  double size = 0;
   std::optional<ExpectedWhole> whole;
 };
 
@@ -115,7 +116,7 @@ class DeviceKernels {
   Result<OutputCheck> Compare(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,
                               std::uint16_t poison);
   Result<OutputCheck> CompareOpen(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected, double room,
-                                  const DeviceExpected* distance);
+                                  const DeviceExpected* distance, double sure_room = kAnyRoom);
   Result<NormCheck> CompareNorm(const Tensor& tensor, cuda::Address got, const DeviceExpected& expected,
                                 std::uint16_t poison);
   // The first byte that differs. Both addresses are multiples of 8.

@@ -403,6 +403,12 @@ TEST(DeviceOracleTest, ADeviceComparesAsTheHostDoes) {
     EXPECT_EQ(one->wrong, CompareOpen(whole, places.data(), open, 0, by_value ? &distance : nullptr).wrong);
     EXPECT_EQ(one->worst, by_value ? 2 : 1);
   }
+  const Expected sure{.value = {5, 5, 5, 1}, .budget = {0, 0, 0, 0}};
+  for (const double sure_room : {kAnyRoom, 0.0, -1.0}) {
+    const auto one = (*kernels)->CompareOpen(whole, given.address(), on_device(sure), 0, &far, sure_room);
+    ASSERT_TRUE(one) << one.error().message;
+    EXPECT_EQ(one->wrong, CompareOpen(whole, places.data(), sure, 0, &distance, sure_room).wrong) << sure_room;
+  }
 }
 
 }  // namespace

@@ -92,12 +92,10 @@ inline void CheckElement(const unsigned char* data, std::int64_t bytes, std::int
 
 // A whole number about which the error analysis says nothing. It is right if it is what is expected, no more than
 // `room` from it, or an index whose value is as good: no more than a budget from that at the expected one
-// (oracle/picks.h); a distance that is NaN is between two of the same infinity.
+// (oracle/picks.h).
 struct OpenElement {
   double got = 0, want = 0, distance = 0, budget = 0;
-  bool right(double room) const {
-    return std::abs(got - want) <= room || distance != distance || std::abs(distance) <= budget;
-  }
+  bool right(double room) const { return std::abs(got - want) <= room || std::abs(distance) <= budget; }
 };
 inline void CheckOpen(std::int64_t index, const OpenElement& one, double room, PartCheck& check) {
   if (one.right(room)) return;
@@ -108,7 +106,7 @@ inline void CheckOpen(std::int64_t index, const OpenElement& one, double room, P
   check.worst = index;
   check.expected = one.want;
   check.got = one.got;
-  check.budget = room;
+  check.budget = std::max(room, 0.0);
   check.ratio = std::numeric_limits<double>::infinity();
 }
 
@@ -193,7 +191,9 @@ inline UndecidedPart Merged(UndecidedPart a, const UndecidedPart& b) {
 struct HonestPart {
   double ratio = 0;  // the largest error, in scales
   double open = 0;   // the largest error where the error analysis says nothing
+  double size = 0;   // of the largest value
   void Add(double value, double run, double& scale) {
+    if (std::isfinite(value)) size = std::max(size, std::abs(value));
     if (std::isnan(value)) {
       // Of a NaN's error nothing can be said, but where both have one it is what the definitions say.
       if (std::isnan(run)) scale = 0;
@@ -213,6 +213,7 @@ struct HonestPart {
 inline HonestPart Merged(HonestPart a, const HonestPart& b) {
   a.ratio = std::max(a.ratio, b.ratio);
   a.open = std::max(a.open, b.open);
+  a.size = std::max(a.size, b.size);
   return a;
 }
 

@@ -61,8 +61,8 @@ Result<Compiled> CompileHalf(std::string source, bool brief) {
   request.source = std::move(source);
   // No contraction into fused multiply-adds: the honest implementation rounds where the definitions say so.
   // At -O2 the compiler takes to vectors only loops whose count it knows; those over lanes are worth it.
-  // C++17's headers are read in half the time.
-  request.flags = {"-std=c++17", "-ffp-contract=off", "-w"};
+  // C++17's headers are read in half the time. Whole numbers wrap around, as PyTorch's do.
+  request.flags = {"-std=c++17", "-ffp-contract=off", "-fwrapv", "-w"};
   if (brief) {
     request.flags.push_back("-O1");
   } else {
@@ -187,6 +187,7 @@ void SetBudgets(Expected& out, int threads) {
   for (const HonestPart& part : parts) whole = Merged(whole, part);
   out.honest_ratio = whole.ratio;
   out.open_error = whole.open;
+  out.size = whole.size;
   const double factor = kBudgetFactor * std::max(1.0, out.honest_ratio);
   InParts(out.value.size(), threads, [&](int, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) out.budget[i] = BudgetOf(factor, out.scale[i]);

@@ -45,6 +45,7 @@ struct Expected {
   std::vector<double> scale;   // budget / (kBudgetFactor * max(1, honest_ratio))
   double honest_ratio = 0;     // largest honest error / scale
   double open_error = 0;       // largest honest error where the budget is infinite
+  double size = 0;             // of the largest finite value
   std::optional<ExpectedWhole> whole;  // where the error analysis says nothing about most of the elements
 };
 

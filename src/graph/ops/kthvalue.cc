@@ -7,7 +7,7 @@ HONE_OP(kthvalue, "the k-th smallest element along dim, and where it is; of equa
   const int dim = call.Dim("dim", x.rank(), -1);
   const std::int64_t k = call.Int("k");
   if (k < 1 || k > x.dim(dim)) return call.Fail("k is out of range");
-  const Operand order = OrderOf(call, x, dim, false, k);
+  const Operand order = OrderOf(call, x, dim, false, k, Equals::kInAnyOrder);
   const Shape shape = OpCall::ReducedShape(x.shape(), x.rank() == 0 ? std::vector<int>{} : std::vector<int>{dim},
                                            call.Bool("keepdim", false));
   const bool keep = shape.size() == x.shape().size();

@@ -10,7 +10,7 @@ HONE_OP(median, "the element in the middle along dim, and where it is; of all el
   const int dim = one ? call.Dim("dim", x.rank()) : 0;
   if (ElementCount(x.shape()) == 0) return call.Fail("hone does not define the middle of no elements");
   const std::int64_t middle = (x.dim(dim) - 1) / 2;
-  const Operand order = OrderOf(call, x, dim, false, middle + 1);
+  const Operand order = OrderOf(call, x, dim, false, middle + 1, Equals::kInAnyOrder);
   const Shape shape = OpCall::ReducedShape(x.shape(), x.rank() == 0 ? std::vector<int>{} : std::vector<int>{dim},
                                            one && call.Bool("keepdim", false));
   const auto row = [&](Indices at, const Expr& place) {
@@ -29,6 +29,7 @@ HONE_OP(median, "the element in the middle along dim, and where it is; of all el
   if (IsFloat(x.dtype())) {
     // In order a NaN is behind all numbers; here one is the result, the first that there is.
     const Operand largest = along(ReduceOp::kMax), largest_at = along(ReduceOp::kArgMax);
+    call.AllowAnyOfEquals(largest_at);
     places = call.Let("place", shape, DType::kI64, [&](Indices at) {
       return Select(Apply(UnaryOp::kIsNan, largest(at)), largest_at(at), order(row(at, middle)));
     });

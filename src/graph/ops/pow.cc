@@ -7,6 +7,7 @@ namespace hone::op_pow {
 namespace {
 
 constexpr double kMostFactors = 16;
+constexpr std::int64_t kMostWholeFactors = 64;  // of a power that is a tensor
 
 // What PyTorch's kernels compute without a power, on zeros, infinities and NaN too. Of whole numbers it is exact, and
 // wraps around, as no power of reals does.
@@ -48,11 +49,14 @@ HONE_OP(pow, "self to the power exponent; a small whole exponent is repeated mul
       OpCall::ResultType::kSame,
       [](Expr a, Expr b) {
         if (a->type != ScalarType::kInt) return Cast(Apply(BinaryOp::kPow, a, b), a->type);
-        const Expr power = Cast(Apply(UnaryOp::kRound, Apply(BinaryOp::kPow, a, b)), ScalarType::kInt);
+        // As a product, which is exact and wraps around: of so many even factors that nothing is left.
+        const Expr product = Fold(ReduceOp::kProd, std::vector<std::int64_t>{kMostWholeFactors},
+                                  [&](auto k) { return Select(Less(k[0], b), a, 1); });
         // One over a whole number: only of 1 and -1 is anything left.
         const Expr odd = Equal(Apply(BinaryOp::kFloorMod, b, 2), 1);
         const Expr inverse = Select(Equal(a, 1), 1, Select(Equal(a, -1), Select(odd, -1, 1), 0));
-        return Select(Less(b, 0), inverse, power);
+        const Expr is_unit = Apply(BinaryOp::kOr, Equal(a, 1), Equal(a, -1));
+        return Select(Apply(BinaryOp::kOr, Less(b, 0), is_unit), inverse, product);
       },
       "self", "exponent");
 }

@@ -9,7 +9,7 @@ HONE_OP(topk, "the k largest (or smallest) elements along dim in order, and wher
   const std::int64_t k = call.Int("k");
   if (k < 0 || k > x.dim(dim)) return call.Fail("k is out of range");
   if (x.rank() == 0 && k != 1) return call.Fail("k is out of range");
-  OutputOrdered(call, x, dim, call.Bool("largest", true), k);
+  OutputOrdered(call, x, dim, call.Bool("largest", true), k, Equals::kInAnyOrder);
 }
 
 }  // namespace hone::op_topk

@@ -108,19 +108,22 @@ __global__ void Compare(const Element* data, const double* value, const double* 
   WriteBlock(check, checks);
 }
 
-// Whole numbers about which nothing is known. `distance` and its scale may be null. One check a block.
+// Whole numbers about which nothing is known, and the others by a room of their own. `distance` and its scale may be
+// null. One check a block.
 template <class Element>
 __global__ void Open(const Element* data, const double* value, const double* scale, const double* distance,
-                     const double* distance_scale, int64_t count, double factor, double room, PartCheck* checks) {
+                     const double* distance_scale, int64_t count, double factor, double room, double sure_room,
+                     PartCheck* checks) {
   PartCheck check;
   for (int64_t i = First(); i < count; i += Stride()) {
-    if (scale[i] != kInfinity) continue;
+    const bool open = scale[i] == kInfinity;
+    if (!open && sure_room == kInfinity) continue;
     hone::OpenElement one;
     one.got = data[i].Value();
     one.want = value[i];
     one.distance = distance ? distance[i] : kInfinity;
-    one.budget = distance ? hone::BudgetOf(factor, distance_scale[i]) : 0;
-    hone::CheckOpen(i, one, room, check);
+    one.budget = open && distance ? hone::BudgetOf(factor, distance_scale[i]) : 0;
+    hone::CheckOpen(i, one, open ? room : sure_room, check);
   }
   WriteBlock(check, checks);
 }
