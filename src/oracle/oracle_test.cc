@@ -546,6 +546,18 @@ TEST(OracleTest, WhatIsFiniteAndWhatIsNotHangsOnNoRounding) {
   }
 }
 
+TEST(OracleTest, PowersOfManyFactorsWrapAround) {
+  const std::vector<std::int64_t> x = {3, -3, 7, 10, 5}, by = {100, 65, 64, 64, 4095};
+  const Graph graph = SmallGraph("torch", "x i64 5, b i64 5", "y i64 5",
+                                 R"([{"op": "pow", "args": {"self": "%x", "exponent": "%b"}, "outputs": ["y"]}])");
+  const Expected power = Reference(graph, {x.data(), by.data()})[0];
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    std::uint64_t product = 1;
+    for (std::int64_t factor = 0; factor < by[i]; ++factor) product *= static_cast<std::uint64_t>(x[i]);
+    EXPECT_EQ(power.value[i], static_cast<double>(static_cast<std::int64_t>(product))) << i;
+  }
+}
+
 // Whole numbers are divided and multiplied as such; a remainder whose sign was mended was rounded once more.
 TEST(OracleTest, PowersAndQuotientsOfWholeNumbersAreExact) {
   const std::vector<std::int64_t> x = {-7, 7, 6, (std::int64_t{1} << 60) + 3}, by = {2, -2, 3, 1};

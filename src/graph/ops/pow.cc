@@ -7,7 +7,9 @@ namespace hone::op_pow {
 namespace {
 
 constexpr double kMostFactors = 16;
-constexpr std::int64_t kMostWholeFactors = 64;  // of a power that is a tensor
+// Of a power that is a tensor: so many at once, and as many of those. Of so many even factors nothing is left; of odd
+// ones there may be no more.
+constexpr std::int64_t kWholeFactors = 64;
 
 // What PyTorch's kernels compute without a power, on zeros, infinities and NaN too. Of whole numbers it is exact, and
 // wraps around, as no power of reals does.
@@ -49,9 +51,15 @@ HONE_OP(pow, "self to the power exponent; a small whole exponent is repeated mul
       OpCall::ResultType::kSame,
       [](Expr a, Expr b) {
         if (a->type != ScalarType::kInt) return Cast(Apply(BinaryOp::kPow, a, b), a->type);
-        // As a product, which is exact and wraps around: of so many even factors that nothing is left.
-        const Expr product = Fold(ReduceOp::kProd, std::vector<std::int64_t>{kMostWholeFactors},
-                                  [&](auto k) { return Select(Less(k[0], b), a, 1); });
+        // As a product, which is exact and wraps around.
+        const auto power = [](const Expr& x, const Expr& factors) {
+          return Fold(ReduceOp::kProd, std::vector<std::int64_t>{kWholeFactors},
+                      [&](auto k) { return Select(Less(k[0], factors), x, 1); });
+        };
+        Expr many = a;
+        for (std::int64_t factors = 1; factors < kWholeFactors; factors *= 2) many = many * many;
+        const Expr product = power(a, Apply(BinaryOp::kFloorMod, b, kWholeFactors)) *
+                             power(many, Apply(BinaryOp::kFloorDiv, b, kWholeFactors));
         // One over a whole number: only of 1 and -1 is anything left.
         const Expr odd = Equal(Apply(BinaryOp::kFloorMod, b, 2), 1);
         const Expr inverse = Select(Equal(a, 1), 1, Select(Equal(a, -1), Select(odd, -1, 1), 0));

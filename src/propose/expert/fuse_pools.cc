@@ -110,7 +110,13 @@ class Summing {
       const auto dim = std::ranges::find_if(
           read->dims, [&](const WindowDim& one) { return var.extent > 1 && one.step == step && one.divisor == 1; });
       places_.emplace_back(var, dim == read->dims.end() ? Affine() : dim->place);
-      found += dim == read->dims.end() ? 0 : 1;
+      if (dim == read->dims.end()) continue;
+      ++found;
+      // Two of the convolution's dimensions may be one there.
+      std::vector<IndexVar> vars = sum_.space;
+      vars.insert(vars.end(), sum_.fold->over.begin(), sum_.fold->over.end());
+      const WholeRange range = RangeOf(dim->place, vars);
+      if (range.low < 0 || range.high >= var.extent) return false;
     }
     return found == read->dims.size();
   }
