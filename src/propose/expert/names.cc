@@ -72,10 +72,18 @@ const std::vector<Composite>& Composites() {
 
 TermPtr Constant(const Expr& e) {
   if (e->type == ScalarType::kReal) return Number(e->real);
-  const TermPtr number = Number(static_cast<double>(e->whole));
-  if (e->type == ScalarType::kBool) return dsl::Call("bool", {number});
   // The language takes larger ones for reals.
-  return std::abs(e->whole) < 1 << 20 ? number : dsl::Call("int", {number});
+  constexpr std::int64_t kReal = 1 << 20;
+  const auto whole = [](std::int64_t value) {
+    const TermPtr number = Number(static_cast<double>(value));
+    return value > -kReal && value < kReal ? number : dsl::Call("int", {number});
+  };
+  if (e->type == ScalarType::kBool) return dsl::Call("bool", {whole(e->whole)});
+  // And its numbers have 53 bits.
+  constexpr std::int64_t kMost = std::int64_t{1} << 53, kHalf = std::int64_t{1} << 32;
+  if (e->whole >= -kMost && e->whole <= kMost) return whole(e->whole);
+  const std::int64_t low = e->whole & (kHalf - 1);
+  return dsl::Call("+", {dsl::Call("*", {whole((e->whole - low) / kHalf), whole(kHalf)}), whole(low)});
 }
 
 // The expression as a term, its leaves (loads, values, indices, folds) by `leaf`.

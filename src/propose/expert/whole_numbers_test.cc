@@ -42,6 +42,19 @@ TEST(WholeNumbersTest, GroupsEndWhereTheirCountsSay) {
   EXPECT_NE(program.find("y = grouped_matmul(a, b, sums)"), std::string::npos) << program;
 }
 
+// As hashes have them: the numbers of the language are reals of 53 bits.
+TEST(WholeNumbersTest, LargeNumbersAreWrittenToTheirLastBit) {
+  const std::string program = WrittenText(R"({"hone_problem": 1, "name": "hash", "tensors": [
+  {"name": "a", "shape": [64], "dtype": "i64", "role": "input", "generator": {"kind": "integer", "low": 0, "high": 9}},
+  {"name": "y", "shape": [64], "dtype": "i64", "role": "output"}],
+ "graph": [{"op": "aten.mul.Tensor", "args": {"self": "%a", "other": 6364136223846793005}, "outputs": ["b"]},
+  {"op": "aten.add.Tensor", "args": {"self": "%b", "other": -9223372036854775807}, "outputs": ["y"]}]})");
+  EXPECT_NE(program.find("y = map(a * (int(1481765933) * int(4294967296) + int(1284865837)) + "
+                         "(int(-2147483648) * int(4294967296) + 1))"),
+            std::string::npos)
+      << program;
+}
+
 TEST(WholeNumbersTest, OnesThatAreAddedUpInRealsNeedNoRounding) {
   const std::string program = WrittenText(R"({"hone_problem": 1, "name": "histogram", "tensors": [
   {"name": "x", "shape": [64, 32], "dtype": "f32", "role": "input", "generator": {"kind": "uniform", "low": 0, "high": 1}},
