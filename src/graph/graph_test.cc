@@ -85,6 +85,14 @@ TEST(GraphTest, AnArgumentThatTheOperatorDoesNotHaveIsNamedWithTheNearestOrAll) 
   EXPECT_EQ(of("clone", R"("memory_format": "torch.contiguous_format")"), "");
 }
 
+TEST(GraphTest, WhatWasTracedHasArgumentsThatPyTorchKnows) {
+  Problem problem = testing::SmallProblem("torch", "x f32 4", "y f32 4",
+                                          R"([{"op": "exp", "args": {"self": "%x", "more": 1}, "outputs": ["y"]}])");
+  EXPECT_FALSE(Graph::Create(problem));
+  problem.provenance["importer"] = "kernelbench_py";
+  EXPECT_TRUE(Graph::Create(problem));
+}
+
 TEST(GraphTest, AnOutputOfAnotherShapeOrTypeIsRefused) {
   EXPECT_EQ(Complaint("x f32 4", "y f32 5", R"([{"op": "exp", "args": {"self": "%x"}, "outputs": ["y"]}])"),
             "/tensors/1: output 'y' is declared f32[5] but the graph makes f32[4]");

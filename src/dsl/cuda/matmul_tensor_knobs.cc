@@ -249,8 +249,8 @@ std::vector<Setting> TensorTurnsValues(const Kernel& kernel) {
   const bool pays = !FoldsColumns(kernel) && !EndsInStages(kernel, shape, TensorSettingsOf(kernel)) &&
                     shape.k.extent <= kShortK && columns == 256 &&
                     TilesOf(shape, 128, columns) > kernel.device->multiprocessors;
-  return pays || HidesEndOfFewRows(kernel, shape) ? std::vector<Setting>{Word("yes"), Word("no")}
-                                                  : std::vector<Setting>{Word("no"), Word("yes")};
+  const bool hides = columns == 256 && HidesEndOfFewRows(kernel, shape);
+  return pays || hides ? std::vector<Setting>{Word("yes"), Word("no")} : std::vector<Setting>{Word("no"), Word("yes")};
 }
 std::optional<std::string> CheckTensorTurns(const Kernel& kernel, const Setting& value) {
   if (auto why = CheckWord(value, {"no", "yes"})) return why;

@@ -21,6 +21,7 @@ HONE_OP(multi_margin_loss,
     return sum / static_cast<double>(x.dim(1));
   };
   if (given.rank() == 2) return OutputLoss(call, {x.dim(0)}, x.dtype(), loss);
+  call.Int("reduction", 1);  // of one loss, which is its own mean and sum
   call.Output({}, x.dtype(), [&](Indices) { return loss(std::vector<Expr>{Expr(0)}); });
 }
 
