@@ -75,8 +75,7 @@ constexpr Option kOptions[] = {
      .type = ValueType::kReal,
      .value = "F",
      .help = "stop when the best time is within this fraction of the bound, less what data may spare of it; 0 = go on "
-             "until "
-             "it is there",
+             "until it is there",
      .otherwise = "0.02",
      .at_least = 0},
     {.name = "idle",

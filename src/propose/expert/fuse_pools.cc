@@ -7,6 +7,7 @@
 // times six for each of its results, in place of 144. Of a transposed one, phases whose mean is taken are one.
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -17,6 +18,11 @@
 
 namespace hone::expert {
 namespace {
+
+bool IsOfFloats(const Memory& memory, int buffer) {
+  return memory.graph().buffers()[static_cast<std::size_t>(buffer)].dtype == DType::kF32 &&
+         memory.KeptAs(memory.Root(buffer)) == DType::kF32;
+}
 
 struct SummedConvolution {
   Piece weights, conv;
@@ -68,18 +74,13 @@ class Summing {
     std::ranges::copy_if(vars, std::back_inserter(found), [&](const IndexVar& var) { return place.of(var) != 0; });
     return found;
   }
-  bool IsOfFloats(int buffer) const {
-    return memory_.graph().buffers()[static_cast<std::size_t>(buffer)].dtype == DType::kF32 &&
-           memory_.KeptAs(memory_.Root(buffer)) == DType::kF32;
-  }
-
   bool ReadConvolution() {
     for (const std::size_t first : {0, 1}) {
       const Expr &left = conv_.fold->body->operands[first], &right = conv_.fold->body->operands[1 - first];
       auto x = ReadWindow(memory_, left, conv_.space, conv_.fold->over);
       if (!x || x->outside != 0 || right->kind != Expr::Kind::kLoad) continue;
       const auto place = memory_.Position(*right);
-      if (!place || !IsOfFloats(x->buffer) || !IsOfFloats(right->buffer)) continue;
+      if (!place || !IsOfFloats(memory_, x->buffer) || !IsOfFloats(memory_, right->buffer)) continue;
       x_ = std::move(*x);
       Visit(left, [&](const ExprNode& node) {
         if (node.kind == Expr::Kind::kLoad) read_ = node.buffer;
@@ -109,7 +110,7 @@ class Summing {
       const IndexVar& var = conv_.space[d];
       const auto dim = std::ranges::find_if(
           read->dims, [&](const WindowDim& one) { return var.extent > 1 && one.step == step && one.divisor == 1; });
-      places_.emplace_back(var, dim == read->dims.end() ? Affine() : dim->place);
+      places_[var.id] = dim == read->dims.end() ? Affine() : dim->place;
       if (dim == read->dims.end()) continue;
       ++found;
       // Two of the convolution's dimensions may be one there.
@@ -123,15 +124,17 @@ class Summing {
   Affine InSum(const Affine& place) const {
     Affine to = {.constant = place.constant, .coefficient = {}};
     for (const auto& [id, factor] : place.coefficient) {
-      const auto of_conv = std::ranges::find(places_, id, [](const auto& one) { return one.first.id; });
-      to = of_conv != places_.end() ? Combine(std::move(to), of_conv->second, factor)
-                                    : Combine(std::move(to), Affine{.constant = 0, .coefficient = {{id, 1}}}, factor);
+      const auto of_conv = places_.find(id);
+      if (of_conv != places_.end())
+        to = Combine(std::move(to), of_conv->second, factor);
+      else
+        to.coefficient[id] += factor;
     }
     return to;
   }
   Expr InSum(const Expr& expr) const {
     return Substitute(expr, [&](const IndexVar& var) {
-      const auto of_conv = std::ranges::find(places_, var.id, [](const auto& one) { return one.first.id; });
+      const auto of_conv = places_.find(var.id);
       return of_conv != places_.end() ? ToExpr(of_conv->second, Vars()) : Expr();
     });
   }
@@ -270,8 +273,8 @@ class Summing {
   WindowLoad x_;
   int read_ = -1, weight_ = -1;  // the buffer that is read, and the weights' memory
   Affine weight_place_;
-  std::vector<std::pair<IndexVar, Affine>> places_;  // of the convolution's indices, in those of what sums it
-  std::vector<IndexVar> over_, summed_;              // what is folded now; what is summed and not joined yet
+  std::map<int, Affine> places_;         // of the convolution's indices, in those of what sums it
+  std::vector<IndexVar> over_, summed_;  // what is folded now; what is summed and not joined yet
   std::vector<WindowDim> image_;
   std::vector<Joined> joined_;
 };
@@ -282,8 +285,8 @@ void Fuser::SumConvolutions() {
   for (std::size_t p = 0; p < pieces_.size(); ++p) {
     const Piece& conv = pieces_[p];
     if (!known_[p].alive || !IsProduct(conv) || !conv.inside.empty() || !conv.statistics.empty() ||
-        !conv.also.empty() || memory_.IsOutput(conv.buffer) || memory_.KeptAs(conv.buffer) != DType::kF32 ||
-        memory_.graph().buffers()[Id(conv.buffer)].dtype != DType::kF32 || Readers(conv.buffer).size() != 1)
+        !conv.also.empty() || memory_.IsOutput(conv.buffer) || !IsOfFloats(memory_, conv.buffer) ||
+        Readers(conv.buffer).size() != 1)
       continue;
     const std::size_t reader = Readers(conv.buffer)[0];
     const Piece& sum = pieces_[reader];
