@@ -116,31 +116,26 @@ std::vector<std::vector<int>> ProcessorsOf(const Lanes& lanes) {
   return processors;
 }
 
-// Of the threads that compile ahead, where each process would take all of its cores but two.
-int CompilersOf(const Lanes& lanes) {
-  if (lanes.at_once == 1) return 0;
-  const int cores =
-      DescribeMachine().threads / static_cast<int>(lanes.names.size() / static_cast<std::size_t>(lanes.at_once));
-  return std::max(1, (cores - 2) / lanes.at_once);
-}
-
 // How busy devices were in this session, and we.
 struct SuiteUse {
   std::size_t devices = 0;
-  double wall_s = 0;  // of all of them together
-  ChildUse children;  // likewise
+  double session_s = 0;
+  ChildUse children;  // of all of them together, as device_s and compilers_s are
+
+  double device_s() const { return session_s * static_cast<double>(devices); }
+  double compilers_s() const { return device_s() * children.compilers; }
 };
 
 std::string UseText(const SuiteUse& use) {
   std::string text;
-  if (use.wall_s > 0)
+  if (use.device_s() > 0)
     text = fmt::format("device   held for {:.0f} of {:.0f} s ({:.0f} %){}, of these {:.0f} s in evaluations\n",
-                       use.children.held_s, use.wall_s, 100 * use.children.held_s / use.wall_s,
+                       use.children.held_s, use.device_s(), 100 * use.children.held_s / use.device_s(),
                        use.devices > 1 ? fmt::format(" of {} devices", use.devices) : "", use.children.evaluating_s);
-  if (use.children.compilers_s > 0)
-    text += fmt::format("compile  threads that compile ahead were busy for {:.1f} of {:.0f} s ({:.1f} %)\n",
-                        use.children.compiling_s, use.children.compilers_s,
-                        100 * use.children.compiling_s / use.children.compilers_s);
+  if (use.compilers_s() > 0)
+    text +=
+        fmt::format("compile  threads that compile ahead were busy for {:.1f} of {:.0f} s ({:.1f} %)\n",
+                    use.children.compiling_s, use.compilers_s(), 100 * use.children.compiling_s / use.compilers_s());
   if (use.children.search_s > 0)
     text += fmt::format("hone     {:.1f} of {:.0f} s of searching were its own ({:.2f} %)\n", use.children.own_s,
                         use.children.search_s, 100 * use.children.own_s / use.children.search_s);
@@ -202,7 +197,6 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   const Lanes lanes = HONE_TRY(LanesOf(call, serve.slurm != nullptr));
   const bool cuda = !slurm && call.Text("target") == "cuda";
   const auto processors = slurm ? std::vector<std::vector<int>>(lanes.names.size()) : ProcessorsOf(lanes);
-  if (cuda && !call.Has("jobs")) serve.compilers = CompilersOf(lanes);  // no part of the settings: it decides nothing
 
   SuiteBudget budget;
   budget.attempts = static_cast<int>(call.Int("budget"));
@@ -260,7 +254,7 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
       use.children.evaluating_s += child.evaluating_s;
       use.children.search_s += child.search_s;
       use.children.own_s += child.own_s;
-      use.children.compilers_s += child.compilers_s;
+      use.children.compilers = std::max(use.children.compilers, child.compilers);
       use.children.compiling_s += child.compiling_s;
     };
     Result<Helping> helping = ServeByChild(mine, problem, portion);
@@ -271,7 +265,7 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
       HONE_TRY(RunSuite(problems, ledger, budget, one,
                         {.interrupt = &InterruptFlag(), .retry_failures = call.Flag("retry"), .lanes = lanes.names}));
   const std::chrono::duration<double> session = std::chrono::steady_clock::now() - begun;
-  use.wall_s = session.count() * static_cast<double>(use.devices);
+  use.session_s = session.count();
 
   std::vector<SuiteRow> rows;
   for (const Standing& standing : outcome.standings) rows.push_back(RowOf(standing, outcome.stop));
@@ -284,10 +278,10 @@ Result<Answer> OptimizeSuite(VerbCall& call, std::span<const Option> options) {
   document["own_s"] = use.children.own_s;
   if (cuda) {
     document["device"] = {{"devices", use.devices},
-                          {"wall_s", use.wall_s},
+                          {"wall_s", use.device_s()},
                           {"held_s", use.children.held_s},
                           {"evaluating_s", use.children.evaluating_s}};
-    document["compilers"] = {{"busy_s", use.children.compiling_s}, {"of_s", use.children.compilers_s}};
+    document["compilers"] = {{"busy_s", use.children.compiling_s}, {"of_s", use.compilers_s()}};
   }
   document["signature"] = outcome.signature;
   const bool all = std::ranges::all_of(rows, [](const SuiteRow& row) { return row.faster; });

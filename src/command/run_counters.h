@@ -24,6 +24,8 @@ class RunCounters {
   // Runs the candidate on the device of this lane, where nothing else runs meanwhile, and adds what was counted. Why
   // not, in a line; empty: it was.
   std::string Count(const Candidate& candidate, int lane, CandidateProfiles& made);
+  // Nothing of ours is on the devices any more, until it is asked again.
+  void Leave() { profilers_.clear(); }
 
  private:
   const Workbench& bench_;

@@ -133,6 +133,7 @@ Result<SearchOutcome> SearchIn(VerbCall& call, const RunSession& session) {
   hooks.note = [&call](const std::string& line) { call.Note(line); };
   std::optional<RunCounters> counters;
   counters.emplace(bench, ParseCounterSet(session.settings.run.profile), hooks.note);
+  *bench.when_leaving = [&counters] { counters->Leave(); };
   double best_us = 0;  // of all attempts before
   hooks.look = [&](const Attempt& attempt) {
     const Candidate& candidate = attempt.proposal.candidate;
@@ -152,6 +153,7 @@ Result<SearchOutcome> SearchIn(VerbCall& call, const RunSession& session) {
   auto searched =
       RunSearch(session.store, session.opened.record, session.proposer, evaluators, session.settings, hooks);
   // Nothing more is measured: whoever waits for the device has it before we write.
+  *bench.when_leaving = nullptr;
   counters.reset();
   bench.LeaveDevices();
   SearchOutcome outcome = HONE_TRY(std::move(searched));

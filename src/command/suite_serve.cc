@@ -184,7 +184,7 @@ ChildUse UseOf(const Json& document) {
     use.evaluating_s = document["device"].value("evaluating_s", 0.0);
   }
   if (document.contains("compilers") && document["compilers"].is_object()) {
-    use.compilers_s = document["compilers"].value("of_s", 0.0);
+    use.compilers = document["compilers"].value("threads", 0);
     use.compiling_s = document["compilers"].value("busy_s", 0.0);
   }
   return use;
@@ -337,7 +337,6 @@ Result<Helping> ServeByChild(const SuiteServe& how, const SuiteProblem& problem,
   if (portion.tokens > 0) argv.insert(argv.end(), {"--max-tokens", std::to_string(portion.tokens)});
   if (portion.dollars > 0) argv.insert(argv.end(), {"--max-dollars", fmt::format("{}", portion.dollars)});
   if (!portion.device.empty()) argv.insert(argv.end(), {"--devices", portion.device});
-  if (how.compilers > 0) argv.insert(argv.end(), {"--jobs", std::to_string(how.compilers)});
   argv.insert(argv.end(), how.arguments.begin(), how.arguments.end());
   const Clock::time_point started = Clock::now();
   const Heard heard =

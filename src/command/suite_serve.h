@@ -16,9 +16,10 @@
 namespace hone {
 
 // Seconds of a child: that it had its device, and evaluated then; that it searched, and of these what neither
-// evaluations nor proposers took; of the threads that compiled ahead, all together, and of these what they did so.
+// evaluations nor proposers took; that the threads that compile ahead did so, all together.
 struct ChildUse {
-  double held_s = 0, evaluating_s = 0, search_s = 0, own_s = 0, compilers_s = 0, compiling_s = 0;
+  double held_s = 0, evaluating_s = 0, search_s = 0, own_s = 0, compiling_s = 0;
+  int compilers = 0;  // threads that compile ahead, of which those on the same processors share their places
 };
 
 struct SuiteServe {
@@ -29,7 +30,6 @@ struct SuiteServe {
   std::string python;                  // as of --python; empty: as the program finds it
   double shrink_mflop = 0;             // as of `hone import --shrink`
   std::vector<int> processors;         // that the child and all below it use; empty: all of ours
-  int compilers = 0;                   // threads that compile ahead in the child; 0: as many as it likes
   // Not null: helpings are jobs of Slurm instead, each problem with a folder and a run store of its own in `jobs`; what
   // they found is taken over into `store`. All of these lie where the nodes see them.
   const SlurmOptions* slurm = nullptr;

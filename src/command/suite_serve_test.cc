@@ -59,7 +59,7 @@ TEST_F(SuiteServeTest, WhatAChildWaitsForItsDeviceIsNotItsTime) {
   EXPECT_EQ(use_.search_s, 2);
   EXPECT_EQ(use_.own_s, 0.25);
   EXPECT_EQ(use_.compiling_s, 0.5);
-  EXPECT_EQ(use_.compilers_s, 6);
+  EXPECT_EQ(use_.compilers, 3);
 }
 
 TEST_F(SuiteServeTest, AChildThatFailsWhileItWaitsHasSpentNoTimeEither) {
@@ -78,15 +78,12 @@ TEST_F(SuiteServeTest, OnlyALastHelpingConfirmsTheFew) {
   EXPECT_NE(Must(ReadFile(Said())).find(" --confirm fastest"), std::string::npos);
 }
 
-TEST_F(SuiteServeTest, AChildIsToldItsDeviceAndHowManyThreadsCompile) {
-  Must(Serve(kAnswer));
-  EXPECT_EQ(Must(ReadFile(Said())).find("--jobs"), std::string::npos);
-  how_.compilers = 3;
+TEST_F(SuiteServeTest, AChildIsToldItsDevice) {
   how_.arguments = {"--target", "cuda"};
   Must(Serve(kAnswer, 30));
   const std::string said = Must(ReadFile(Said()));
   EXPECT_TRUE(said.starts_with("optimize " + folder_.path() + "/p.json --json --budget 8 --time ")) << said;
-  EXPECT_TRUE(said.ends_with("--devices GPU-1 --jobs 3 --target cuda\n")) << said;
+  EXPECT_TRUE(said.ends_with("--devices GPU-1 --target cuda\n")) << said;
 }
 
 TEST_F(SuiteServeTest, WhatARunSpentBeforeTheSuiteIsNotItsTime) {

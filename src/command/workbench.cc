@@ -139,7 +139,18 @@ Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, Graph graph, co
   // One pool of compilers: what it makes lies in the build cache, which all share.
   if (options.cuda) evaluator.jobs = options.jobs < 0 ? std::max(1, cores - 2) : options.jobs;
   std::vector<std::unique_ptr<Evaluator>> evaluators;
-  if (devices && !options.at_once) evaluator.take_device = [held = devices.get()] { return held->Take(); };
+  const auto when_leaving = std::make_shared<std::function<void()>>();
+  if (devices && !options.at_once) {
+    cuda::DeviceHold* held = devices.get();
+    evaluator.take_device = [held] { return held->Take(); };
+    if (held->devices().size() == 1) {  // of several, others may be at work
+      evaluator.device_wanted = [held] { return held->Wanted(); };
+      evaluator.leave_device = [held, when_leaving] {
+        if (*when_leaving) (*when_leaving)();
+        held->Release();
+      };
+    }
+  }
   for (std::size_t i = 0; i < (devices ? devices->devices().size() : 1); ++i) {
     EvaluatorOptions one = evaluator;
     if (i > 0) one.jobs = 0;
@@ -159,6 +170,7 @@ Result<Workbench> OpenWorkbench(VerbCall& call, Problem problem, Graph graph, co
                    flags.valid() ? flags.get() : std::vector<Flag>(),
                    torch.asked.empty() ? std::move(torch.usual) : std::move(torch.asked),
                    std::move(devices),
+                   when_leaving,
                    std::move(evaluators),
                    {}};
 }

@@ -2,6 +2,7 @@
 // with the baselines that can be had here.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,9 +47,12 @@ struct Workbench {
   Bound bound;
   std::vector<Flag> flags;             // where they are asked for
   std::vector<std::string> baselines;  // to be timed, by their names; speed-ups are over the first
-  // Ours alone from the first candidate that is judged, or earlier, to LeaveDevices, or as long as this lives; null on
-  // the processor.
+  // Ours alone from the first candidate that is judged, or earlier, to LeaveDevices, or as long as this lives, but for
+  // what they are left in between; null on the processor.
   std::unique_ptr<cuda::DeviceHold> devices;
+  // Called before a device is left to others who wait while nothing can be judged: whoever has something on it, beside
+  // evaluators, ends that. Never null.
+  std::shared_ptr<std::function<void()>> when_leaving = std::make_shared<std::function<void()>>();
   // One a device, or one for the processor. The first is the one that the machine and its bound are of.
   std::vector<std::unique_ptr<Evaluator>> evaluators;
   Evaluator& evaluator() { return *evaluators.front(); }

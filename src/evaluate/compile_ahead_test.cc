@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <set>
 #include <thread>
 
+#include "base/files.h"
 #include "base/mutex.h"
+#include "base/testing/must.h"
 
 namespace hone {
 namespace {
@@ -47,7 +50,7 @@ struct Compiler {
 TEST(CompileAheadTest, WhatIsWantedLaterTakesThePlaceOfWhatWaits) {
   Compiler compiler;
   {
-    CompileAhead ahead(1, std::ref(compiler));
+    CompileAhead ahead({.threads = 1}, std::ref(compiler));
     ahead.Go();
     ahead.Want({Of("a"), Of("b")});
     ASSERT_TRUE(compiler.WaitFor(1));  // b waits behind it
@@ -61,7 +64,7 @@ TEST(CompileAheadTest, WhatIsWantedLaterTakesThePlaceOfWhatWaits) {
 TEST(CompileAheadTest, NothingIsBegunBeforeItMayGo) {
   Compiler compiler;
   compiler.LetGo();
-  CompileAhead ahead(2, std::ref(compiler));
+  CompileAhead ahead({.threads = 2}, std::ref(compiler));
   ahead.Want({Of("a"), Of("b")});
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_TRUE(compiler.Texts().empty());
@@ -73,7 +76,7 @@ TEST(CompileAheadTest, NothingIsBegunBeforeItMayGo) {
 
 TEST(CompileAheadTest, SeveralThreadsCompileAtOnce) {
   Compiler compiler;
-  CompileAhead ahead(3, std::ref(compiler));
+  CompileAhead ahead({.threads = 3}, std::ref(compiler));
   ahead.Go();
   ahead.Want({Of("a"), Of("b"), Of("c"), Of("d")});
   EXPECT_TRUE(compiler.WaitFor(3));
@@ -84,7 +87,7 @@ TEST(CompileAheadTest, SeveralThreadsCompileAtOnce) {
 TEST(CompileAheadTest, NothingIsCompiledTwice) {
   Compiler compiler;
   compiler.LetGo();
-  CompileAhead ahead(2, std::ref(compiler));
+  CompileAhead ahead({.threads = 2}, std::ref(compiler));
   ahead.Go();
   ahead.Want({Of("a"), Of("a"), Of("b")});
   ASSERT_TRUE(compiler.WaitFor(2));
@@ -94,10 +97,60 @@ TEST(CompileAheadTest, NothingIsCompiledTwice) {
   EXPECT_EQ(std::count(texts.begin(), texts.end(), "a"), 1);
 }
 
+TEST(CompileAheadTest, WhatIsWantedForLongIsBegunAnyway) {
+  using std::chrono::milliseconds;
+  Compiler compiler;
+  compiler.LetGo();
+  CompileAhead ahead({.threads = 2, .patience = milliseconds(100)}, std::ref(compiler));
+  const auto begun = std::chrono::steady_clock::now();
+  ahead.Want({Of("a")});
+  std::this_thread::sleep_for(milliseconds(20));
+  ahead.Want({Of("a"), Of("b")});  // begins nothing anew
+  ASSERT_TRUE(compiler.WaitFor(2));
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, milliseconds(100));
+  const CompilersUse use = ahead.use();
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begun;
+  EXPECT_LE(use.of_s, 2 * (since.count() - 0.1)) << "counted from when they may";
+}
+
+TEST(CompileAheadTest, WhoShareTheirPlacesCompileNoMoreThanThoseAtOnce) {
+  const TempDirectory folder = testing::Must(TempDirectory::Create("places"));
+  const std::vector<std::string> places = CompilerPlaces(folder.path() + "/compilers", 3);
+  EXPECT_EQ(std::set<std::string>(places.begin(), places.end()).size(), 3U);
+  Compiler one, other;
+  other.LetGo();
+  CompileAhead busy({.threads = 3, .places = places}, std::ref(one));
+  busy.Go();
+  busy.Want({Of("a"), Of("b"), Of("c"), Of("d")});
+  ASSERT_TRUE(one.WaitFor(3));
+  {
+    CompileAhead none({.threads = 3, .places = places}, std::ref(other));
+    none.Go();
+    none.Want({Of("e"), Of("f")});
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_TRUE(other.Texts().empty()) << "there is no place left";
+    EXPECT_EQ(none.use().busy_s, 0) << "who waits for one is not busy";
+  }  // and who ends does not wait for one
+  CompileAhead free({.threads = 3, .places = places}, std::ref(other));
+  free.Go();
+  free.Want({Of("e"), Of("f")});
+  one.LetGo();
+  EXPECT_TRUE(other.WaitFor(2));
+}
+
+TEST(CompileAheadTest, WhereThereAreNoPlacesNoneIsWaitedFor) {
+  Compiler compiler;
+  CompileAhead ahead({.threads = 2, .places = CompilerPlaces("/dev/null/compilers", 2)}, std::ref(compiler));
+  ahead.Go();
+  ahead.Want({Of("a"), Of("b")});
+  EXPECT_TRUE(compiler.WaitFor(2));
+  compiler.LetGo();
+}
+
 TEST(CompileAheadTest, SaysHowBusyItsThreadsAre) {
   using std::chrono::milliseconds;
   Compiler compiler;
-  CompileAhead ahead(2, std::ref(compiler));
+  CompileAhead ahead({.threads = 2}, std::ref(compiler));
   ahead.Want({Of("a")});
   EXPECT_EQ(ahead.use().of_s, 0) << "nobody has let it go";
   ahead.Go();

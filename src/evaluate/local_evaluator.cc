@@ -6,29 +6,20 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/date.h"
+#include "base/files.h"
 #include "base/interrupt.h"
 #include "base/json_text.h"
 #include "base/process.h"
-#include "base/sha256.h"
-#include "base/text.h"
-#include "candidate/launch_lines.h"
 #include "evaluate/certify.h"
 #include "evaluate/compile_ahead.h"
 #include "evaluate/kept_baselines.h"
 #include "judge/judge_lines.h"
-#include "oracle/device_kernels.h"
-#include "target/build_cache.h"
-#include "target/cpu/compiler.h"
-#include "target/cuda/built_plan.h"
-#include "target/cuda/device_calibration.h"
-#include "target/cuda/driver.h"
-#include "target/cuda/library_steps.h"
-#include "target/cuda/nvcc.h"
 #include "target/cuda/visible_devices.h"
 
 namespace hone {
@@ -51,16 +42,6 @@ double Ms(Clock::time_point begin) { return std::chrono::duration<double, std::m
 int AllowedCores() {
   cpu_set_t allowed;
   return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? std::max(1, CPU_COUNT(&allowed)) : 1;
-}
-
-Form FormOf(CandidateKind kind) {
-  switch (kind) {
-    case CandidateKind::kPlan: return Form::kPlan;
-    case CandidateKind::kCudaModule: return Form::kCudaModule;
-    case CandidateKind::kProgram:
-    case CandidateKind::kModule: return Form::kModule;
-  }
-  return Form::kModule;
 }
 
 EvaluatorOptions WithProgram(EvaluatorOptions options) {
@@ -112,9 +93,9 @@ class LocalEvaluator : public Evaluator {
   Result<void> TryToOpen() {
     auto begun = Hear();
     if (!begun) return Rethrow(begun.error(), "cannot start the judge: ");
-    // Only now: the oracle, which is compiled by then, and what is tried first had all of the processors.
+    // Only now: the oracle, which is compiled by then, and what is tried first had all of the processors for a while.
     if (ahead_) ahead_->Go();
-    if (options_.take_device) HONE_TRY(options_.take_device());
+    HONE_TRY(TakeDevice());
     auto opened = Ask(Line("open", true));
     if (!opened) return Rethrow(opened.error(), "cannot start the judge: ");
     const auto said = opened->find("open");
@@ -124,10 +105,18 @@ class LocalEvaluator : public Evaluator {
     return {};
   }
 
+  Result<void> TakeDevice() {
+    if (!options_.take_device) return {};
+    const auto begin = Clock::now();
+    auto taken = options_.take_device();
+    waited_ms_ += Ms(begin);
+    return taken;
+  }
+
   Result<void> GetReady(const Candidate& first) override {
     interrupt_asked_ = false;
     Evaluation unused;
-    HONE_TRY(Compile(first, unused));  // what is wrong with it is found again, and said, in its turn
+    HONE_TRY(compiler_.Compile(first, unused));  // what is wrong with it is found again, and said, in its turn
     if (judge_ && judge_->Running()) return OpenJudge();
     HONE_TRY(StartJudge());
     return OpenJudge();
@@ -139,7 +128,8 @@ class LocalEvaluator : public Evaluator {
     interrupt_asked_ = false;
     Evaluation evaluation;
     Tell("compiling");
-    const CompiledCandidate compiled = HONE_TRY(Compile(candidate, evaluation));
+    const double waited_before_ms = waited_ms_;
+    const CompiledCandidate compiled = HONE_TRY(CompileOrRest(candidate, evaluation));
     const double compile_ms = Ms(begin);
     if (!compiled.file.empty()) {
       if (Interrupted()) return Fail(ErrorKind::kInterrupted, "interrupted");
@@ -151,14 +141,21 @@ class LocalEvaluator : public Evaluator {
     }
     evaluation.how->stages.compile_begun_ms = begun_ms;
     evaluation.how->stages.compile_ms = compile_ms;
-    evaluation.how->stages.total_ms = Ms(begin);
+    evaluation.how->stages.total_ms = Ms(begin) - (waited_ms_ - waited_before_ms);
     return evaluation;
+  }
+
+  void Rest() override {
+    if (!opened_ || !options_.device_wanted || !options_.device_wanted()) return;
+    EndJudge();
+    options_.leave_device();
+    auto started = StartJudge();  // gets ready for what needs no device; a failure is found again when it is asked
   }
 
   Result<Evaluation> CompileIt(const Candidate& candidate) const {
     const auto begin = Clock::now();
     Evaluation evaluation;
-    HONE_TRY(Compile(candidate, evaluation));
+    HONE_TRY(compiler_.Compile(candidate, evaluation));
     evaluation.how->stages.compile_ms = evaluation.how->stages.total_ms = Ms(begin);
     return evaluation;
   }
@@ -177,7 +174,7 @@ class LocalEvaluator : public Evaluator {
     EnergyQuestion question{.candidates = {}, .asked = request};
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       Evaluation unused;
-      const CompiledCandidate compiled = HONE_TRY(Compile(candidates[i], unused));
+      const CompiledCandidate compiled = HONE_TRY(compiler_.Compile(candidates[i], unused));
       if (compiled.file.empty())
         return Fail(ErrorKind::kTool, "what was accepted does not compile any more: " + unused.verdict.reason);
       question.candidates.push_back({.form = compiled.form, .library = compiled.file, .call_us = call_us[i]});
@@ -198,9 +195,12 @@ class LocalEvaluator : public Evaluator {
 
   void StartCompilers() {
     if (options_.jobs <= 0) return;
-    ahead_ = std::make_unique<CompileAhead>(options_.jobs, [this](const Candidate& candidate) {
+    CompileAheadOptions ahead{.threads = options_.jobs,
+                              .places = CompilerPlaces(CacheDirectory() + "/compilers", options_.jobs)};
+    ahead_ = std::make_unique<CompileAhead>(std::move(ahead), [this](const Candidate& candidate) {
       Evaluation unused;
-      auto compiled = Compile(candidate, unused);  // what is wrong with it is found again, and said, in its turn
+      auto compiled =
+          compiler_.Compile(candidate, unused);  // what is wrong with it is found again, and said, in its turn
     });
     if (opened_) ahead_->Go();
   }
@@ -211,28 +211,13 @@ class LocalEvaluator : public Evaluator {
   }
 
  private:
-  struct CompiledCandidate {
-    Form form = Form::kModule;
-    std::string file;  // empty when the candidate does not get that far
-  };
-
-  // From the build cache or into it; the verdict is filled in when it goes wrong. Any number of threads may do so.
-  Result<CompiledCandidate> Compile(const Candidate& candidate, Evaluation& evaluation) const {
-    Candidate lowered = candidate;
-    if (candidate.kind == CandidateKind::kProgram) {
-      if (!options_.lower) return Fail(ErrorKind::kUsage, "this evaluator knows no kernel language");
-      auto made = HONE_TRY(options_.lower(candidate));
-      if (auto* verdict = std::get_if<Verdict>(&made)) {
-        evaluation.verdict = std::move(*verdict);
-        return CompiledCandidate();
-      }
-      lowered = std::move(std::get<Candidate>(made));
-    }
-    const bool ours = candidate.kind == CandidateKind::kProgram;
-    const Form form = FormOf(lowered.kind);
-    auto file =
-        HONE_TRY(form == Form::kPlan ? BuildDevice(lowered, evaluation) : Build(form, lowered.text, ours, evaluation));
-    return CompiledCandidate{form, std::move(file)};
+  // What takes long to compile keeps nobody from the device.
+  Result<CompiledCandidate> CompileOrRest(const Candidate& candidate, Evaluation& evaluation) {
+    constexpr std::chrono::milliseconds kShort{1000}, kLookAgain{50};
+    if (!options_.device_wanted) return compiler_.Compile(candidate, evaluation);
+    auto compiling = std::async(std::launch::async, [&] { return compiler_.Compile(candidate, evaluation); });
+    for (auto wait = kShort; compiling.wait_for(wait) == std::future_status::timeout; wait = kLookAgain) Rest();
+    return compiling.get();
   }
 
   std::string OpeningLine() const {
@@ -242,78 +227,6 @@ class LocalEvaluator : public Evaluator {
   }
 
   static std::string Line(const char* what, json content) { return JsonText(json{{what, std::move(content)}}); }
-
-  static Result<Compiled> CompileForHost(const std::string& source) {
-    CompileRequest compile;
-    compile.source = source;
-    return CompileModule(compile);
-  }
-
-  Result<Compiled> CompileForDevice(const std::string& source) const {
-    cuda::CudaModuleRequest compile;
-    compile.source = source;
-    compile.arch = cuda::ModelToBuildFor(options_.device).arch;
-    return cuda::CompileCudaModule(compile);
-  }
-
-  // The path of the module; empty when the candidate does not get that far, with the verdict filled in. `ours`: made
-  // of a program, so what is wrong with it is not its author's fault.
-  Result<std::string> Build(Form form, const std::string& source, bool ours, Evaluation& evaluation) const {
-    const Compiled compiled = HONE_TRY(form == Form::kCudaModule ? CompileForDevice(source) : CompileForHost(source));
-    evaluation.how->stages.compile_cached = compiled.cached;
-    if (compiled.ok() && form == Form::kCudaModule) HONE_TRY(cuda::FindDevices());
-    if (compiled.ok()) return compiled.library;
-    Verdict& verdict = evaluation.verdict;
-    verdict.outcome = Outcome::kCompileError;
-    verdict.evidence->log = Printable(compiled.log);
-    if (compiled.timed_out) {
-      verdict.reason = compiled.errors.front().message;
-    } else if (!compiled.errors.empty()) {
-      const Diagnostic& first = compiled.errors.front();
-      if (first.line > 0) verdict.evidence->line = first.line;
-      if (first.column > 0) verdict.evidence->column = first.column;
-      verdict.evidence->detail = Printable(first.message);
-      verdict.reason =
-          first.line > 0 ? fmt::format("line {}: {}", first.line, verdict.evidence->detail) : verdict.evidence->detail;
-      if (ours) {
-        verdict.evidence->line = verdict.evidence->column = std::nullopt;
-        verdict.reason = "the C++ that this program becomes does not compile: " + verdict.evidence->detail;
-      }
-    } else {
-      verdict.reason = "the compiler failed: " + Printable(compiled.log.substr(0, 300));
-    }
-    return std::string();
-  }
-
-  // The path of the built plan; empty when the candidate does not get that far, with the verdict filled in.
-  Result<std::string> BuildDevice(const Candidate& candidate, Evaluation& evaluation) const {
-    Verdict& verdict = evaluation.verdict;
-    verdict.outcome = Outcome::kInvalid;
-    const auto parsed = ParsePlan(candidate.text, problem_);
-    if (const auto* issue = std::get_if<PlanIssue>(&parsed)) {
-      verdict.reason = fmt::format("{}: {}", issue->where, issue->message);
-      return std::string();
-    }
-    auto built = HONE_TRY(
-        cuda::BuildPlan(std::get<Plan>(parsed), problem_, cuda::ModelToBuildFor(options_.device), options_.program));
-    if (const auto* refusal = std::get_if<cuda::PlanRefusal>(&built)) {
-      verdict.evidence->log = Printable(refusal->log);
-      verdict.evidence->detail = Printable(refusal->message);
-      if (refusal->compile_error) verdict.outcome = Outcome::kCompileError;
-      if (refusal->line > 0) verdict.evidence->line = refusal->line;
-      verdict.reason = refusal->line > 0
-                           ? fmt::format("{}, line {}: {}", refusal->where, refusal->line, verdict.evidence->detail)
-                           : fmt::format("{}: {}", refusal->where, verdict.evidence->detail);
-      return std::string();
-    }
-    HONE_TRY(cuda::FindDevices());
-    auto& plan = std::get<cuda::BuiltPlan>(built);
-    plan.libraries = HONE_TRY(cuda::FindLibrariesOf(plan.plan));
-    evaluation.how->stages.compile_cached = plan.cached;
-    const auto cache = HONE_TRY(BuildCache::Open());
-    const std::string packed = cuda::Pack(plan);
-    return HONE_TRY(cache.KeepBytes(Sha256(packed), packed, "")).file;
-  }
 
   Result<void> CertifyIt(const CompiledCandidate& compiled, Evaluation& evaluation) const {
     return Certify({.problem = problem_,
@@ -439,11 +352,13 @@ class LocalEvaluator : public Evaluator {
 
   Problem problem_;
   EvaluatorOptions options_;
+  const CandidateCompiler compiler_{problem_, options_.lower, options_.device, options_.program};
   KeptBaselines kept_;
   std::optional<Child> judge_;
   bool opened_ = false;    // it has answered that
   std::string no_energy_;  // as the judge says it
   bool answered_ = false;
+  double waited_ms_ = 0;            // for the device, by all evaluations
   std::atomic<pid_t> asking_ = -1;  // the judge, while it works
   std::atomic<bool> interrupt_asked_ = false;
   std::unique_ptr<CompileAhead> ahead_;  // gone first: it compiles with all of the above

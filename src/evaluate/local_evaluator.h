@@ -14,16 +14,13 @@
 
 #include "base/result.h"
 #include "candidate/candidate.h"
+#include "evaluate/candidate_compiler.h"
 #include "evaluate/evaluator.h"
 #include "judge/judge.h"
 #include "problem/problem.h"
 #include "verdict/verdict.h"
 
 namespace hone {
-
-// A program of the kernel language as the module or the plan that it becomes, or the verdict that it makes where it
-// stands (kInvalid with line and column). Fails when the world does.
-using Lowering = std::function<Result<std::variant<Candidate, Verdict>>(const Candidate&)>;
 
 // Beside the judge's own: `threads` may be 0 for the cores that we may use, `program` empty for ourselves; it has the
 // verbs "judge", "worker" and "nvrtc". `outside` are baselines beside "naive", by name in EvaluateRequest::baselines;
@@ -38,6 +35,10 @@ struct EvaluatorOptions : JudgeOptions {
   // Where several share the device: called, by the thread that evaluates, before anything of ours touches it, and it
   // returns when it is ours alone. Until then the judge, PyTorch and the compilers get ready. Null: it is ours.
   std::function<Result<void>()> take_device;
+  // Whether somebody else waits for it, and that it is his: nothing of ours is left there, and take_device is called
+  // before anything is again. Called where nothing can be judged for a while. Null: it stays ours.
+  std::function<bool()> device_wanted;
+  std::function<void()> leave_device;
   int jobs = 0;    // threads that compile what is foreseen; 0 = nothing is
   Lowering lower;  // without it programs are refused with kUsage
 };

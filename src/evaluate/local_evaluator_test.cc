@@ -133,6 +133,48 @@ TEST(LocalEvaluatorTest, ADeviceIsTakenOnceBeforeTheJudgeOpensIt) {
   EXPECT_EQ(taken, 2);
 }
 
+TEST(LocalEvaluatorTest, ADeviceThatIsWantedIsLeftWhileSomethingTakesLongToCompile) {
+  EvaluatorOptions options = Options();
+  std::vector<std::string> happened;
+  bool wanted = false;
+  options.take_device = [&]() -> Result<void> {
+    happened.emplace_back("take");
+    std::this_thread::sleep_for(milliseconds(300));
+    return {};
+  };
+  options.device_wanted = [&] { return wanted; };
+  options.leave_device = [&] { happened.emplace_back("leave"); };
+  options.lower = [&](const Candidate& candidate) -> Result<std::variant<Candidate, Verdict>> {
+    if (candidate.text == "slow") std::this_thread::sleep_for(milliseconds(1300));
+    return Whole("honest");
+  };
+  const auto started = StartEvaluator(SmallProblem(), options);
+  ASSERT_TRUE(started) << started.error().message;
+  Evaluator& evaluator = **started;
+  const auto accepted = [&](const std::string& text) {
+    const auto evaluation = evaluator.Evaluate({CandidateKind::kProgram, text}, CheckOnly());
+    EXPECT_TRUE(evaluation) << evaluation.error().message;
+    EXPECT_TRUE(evaluation && evaluation->verdict.accepted());
+    return evaluation ? evaluation->how->stages.total_ms : 0;
+  };
+  accepted("quick");
+  accepted("slow");
+  EXPECT_EQ(happened, std::vector<std::string>{"take"}) << "nobody wants it";
+  wanted = true;
+  accepted("quick");
+  EXPECT_EQ(happened, std::vector<std::string>{"take"}) << "there is something to judge";
+  const auto begun = std::chrono::steady_clock::now();
+  const double total_ms = accepted("slow");
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begun;
+  EXPECT_EQ(happened, (std::vector<std::string>{"take", "leave", "take"}));
+  EXPECT_LE(total_ms, took.count() - 290) << "nobody's time is what it waits for the device";
+  evaluator.Rest();
+  evaluator.Rest();
+  EXPECT_EQ(happened, (std::vector<std::string>{"take", "leave", "take", "leave"}));
+  accepted("quick");
+  EXPECT_EQ(happened.size(), 5u);
+}
+
 TEST(LocalEvaluatorTest, WhatIsForeseenIsCompiledOnceTheOracleIs) {
   EvaluatorOptions options = Options();
   options.take_device = []() -> Result<void> { return {}; };

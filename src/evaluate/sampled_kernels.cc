@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "target/cuda/built_plan.h"
+#include "target/cuda/fatbin.h"
 #include "target/cuda/nvcc.h"
 
 namespace hone {
@@ -56,10 +57,10 @@ Result<void> CompileWithLines(CandidateProfiles& made, const Candidate& candidat
     return Fail(ErrorKind::kTool, "with -lineinfo it does not compile: " + message);
   };
   if (!made.plan) {
-    const auto compiled = HONE_TRY(
-        cuda::CompileCudaModule({.source = candidate.text, .arch = device.arch, .kernels_alone = true, .lines = true}));
+    const auto compiled =
+        HONE_TRY(cuda::CompileCudaModule({.source = candidate.text, .arch = device.arch, .lines = true}));
     if (!compiled.ok()) return wrong(compiled.errors[0].message);
-    made.kernels = HONE_TRY(cuda::ReadCubin(HONE_TRY(ReadFile(compiled.library))));
+    made.kernels = HONE_TRY(cuda::ReadKernelsOfLibrary(HONE_TRY(ReadFile(compiled.library))));
     return {};
   }
   Plan plan = made.plan->plan;

@@ -11,6 +11,7 @@
 #include "profile/statement_facts.h"
 #include "target/cpu/compiler.h"
 #include "target/cuda/built_plan.h"
+#include "target/cuda/fatbin.h"
 #include "target/cuda/nvcc.h"
 
 namespace hone {
@@ -54,11 +55,10 @@ Result<Profiles> OfHostModule(const std::string& source, Source whose, const Set
 
 // A module's launches are its own affair: its kernels alone.
 Result<Profiles> OfCudaModule(const std::string& source, const Setting& setting) {
-  const auto compiled =
-      HONE_TRY(cuda::CompileCudaModule({.source = source, .arch = setting.device.arch, .kernels_alone = true}));
+  const auto compiled = HONE_TRY(cuda::CompileCudaModule({.source = source, .arch = setting.device.arch}));
   if (!compiled.ok()) return Wrong(compiled.errors[0], compiled.log);
   std::vector<Profile> profiles;
-  auto kernels = HONE_TRY(cuda::ReadCubin(HONE_TRY(ReadFile(compiled.library))));
+  auto kernels = HONE_TRY(cuda::ReadKernelsOfLibrary(HONE_TRY(ReadFile(compiled.library))));
   for (const auto& kernel : kernels) profiles.push_back(ProfileOf(kernel, setting.device));
   Profile whole(Scope::kPlan, setting.name);
   AddDeviceFacts(whole, setting.device);

@@ -36,6 +36,7 @@ class MeasuredOnce final : public Evaluator {
 
   Result<Evaluation> Evaluate(const Candidate& candidate, const EvaluateRequest& request) override;
   void Foresee(std::vector<Candidate> likely) override;  // passed on but for what is known
+  void Rest() override { device_.Rest(); }
   void Interrupt() override { device_.Interrupt(); }
 
  private:

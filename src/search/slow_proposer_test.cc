@@ -261,6 +261,27 @@ TEST_P(SlowProposerTest, AFailureOfItIsToldAndTheRunCanGoOn) {
   EXPECT_EQ(Must(store.Runs())[0].state, RunState::kInterrupted);
 }
 
+class LongThoughtTest : public SlowProposerTest {};
+
+TEST_P(LongThoughtTest, WhoThinksForLongKeepsNobodyFromTheDevice) {
+  for (const int thinks_ms : {10, 1200}) {
+    folder_ = Must(TempDirectory::Create("slow"));
+    SlowProposer proposer(Notes(), std::chrono::milliseconds(thinks_ms));
+    ScriptedEvaluator evaluator(kSeed);
+    bool tried = false;
+    evaluator.before = [&](int) -> Result<void> {
+      tried = true;
+      return {};
+    };
+    Store store = Must(Store::Open(Path()));
+    EXPECT_EQ(Must(Go(store, GetParam(), 2, proposer, {&evaluator})).tree.attempts(), 2);
+    EXPECT_TRUE(tried);
+    EXPECT_EQ(evaluator.rests > 0, thinks_ms > 1000) << thinks_ms;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OneIsEnough, LongThoughtTest, ::testing::Values("greedy"));
+
 std::vector<std::string> StrategyNames() {
   std::vector<std::string> names;
   for (const StrategyRow* row : AllStrategies()) names.emplace_back(row->name);

@@ -46,29 +46,27 @@ std::int64_t DiskBytes(const struct stat& info) { return static_cast<std::int64_
 
 }  // namespace
 
-Result<FileLock> FileLock::Acquire(const std::string& path) {
+Result<FileLock> FileLock::Lock(const std::string& path, int operation) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd < 0) return Fail(ErrorKind::kIo, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-  while (flock(fd, LOCK_EX) != 0) {
+  FileLock lock(fd);
+  while (flock(fd, operation) != 0) {
     if (errno == EINTR) continue;
-    const int failure = errno;
-    close(fd);
-    return Fail(ErrorKind::kIo, fmt::format("cannot lock {}: {}", path, std::strerror(failure)));
+    if (errno == EWOULDBLOCK) return Fail(ErrorKind::kTimeout, path + " is locked");
+    return Fail(ErrorKind::kIo, fmt::format("cannot lock {}: {}", path, std::strerror(errno)));
   }
-  return FileLock(fd);
+  return lock;
 }
 
+Result<FileLock> FileLock::Acquire(const std::string& path) { return Lock(path, LOCK_EX); }
+
+Result<FileLock> FileLock::AcquireShared(const std::string& path) { return Lock(path, LOCK_SH); }
+
 Result<std::optional<FileLock>> FileLock::TryAcquire(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) return Fail(ErrorKind::kIo, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-  while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    const int failure = errno;
-    close(fd);
-    if (failure == EWOULDBLOCK) return std::nullopt;
-    return Fail(ErrorKind::kIo, fmt::format("cannot lock {}: {}", path, std::strerror(failure)));
-  }
-  return FileLock(fd);
+  auto lock = Lock(path, LOCK_EX | LOCK_NB);
+  if (lock) return std::move(*lock);
+  if (lock.error().kind == ErrorKind::kTimeout) return std::nullopt;
+  return tl::unexpected<Error>(std::move(lock).error());
 }
 
 FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}

@@ -29,6 +29,7 @@ struct CacheEntry {
 class FileLock {
  public:
   static Result<FileLock> Acquire(const std::string& path);                    // waits; creates the file
+  static Result<FileLock> AcquireShared(const std::string& path);              // likewise: several may have it so
   static Result<std::optional<FileLock>> TryAcquire(const std::string& path);  // nothing if somebody else has it
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&&) = delete;
@@ -37,6 +38,7 @@ class FileLock {
 
  private:
   explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+  static Result<FileLock> Lock(const std::string& path, int operation);
   int descriptor_;
 };
 

@@ -15,6 +15,7 @@
 #include "profile/collect.h"
 #include "target/cuda/built_plan.h"
 #include "target/cuda/device_calibration.h"
+#include "target/cuda/fatbin.h"
 #include "target/cuda/nvcc.h"
 #include "target/cuda/nvrtc.h"
 
@@ -66,11 +67,11 @@ Answer DoesNotCompile(int line, const std::string& message, const std::string& l
                 fmt::format("line {}: {}\n{}", line, message, log), ExitCode::kNo);
 }
 
-Result<Answer> Kernels(const std::string& cubin, const DeviceModel& device) {
+Answer Kernels(const std::vector<cuda::KernelFacts>& inspected, const DeviceModel& device) {
   nlohmann::json kernels = nlohmann::json::array();
   std::string text;
   std::vector<Profile> profiles;
-  for (const auto& facts : HONE_TRY(cuda::ReadCubin(cubin))) {
+  for (const auto& facts : inspected) {
     kernels.push_back(ToJson(facts));
     text += Describe(facts);
     profiles.push_back(ProfileOf(facts, device));
@@ -88,9 +89,9 @@ Result<Answer> Kernels(const std::string& cubin, const DeviceModel& device) {
 Result<Answer> InspectSource(const std::string& path, const std::string& arch, const DeviceModel& device) {
   const std::string source = HONE_TRY(ReadFile(path));
   if (source.find("hone/module.h") != std::string::npos) {
-    const auto compiled = HONE_TRY(cuda::CompileCudaModule({.source = source, .arch = arch, .kernels_alone = true}));
+    const auto compiled = HONE_TRY(cuda::CompileCudaModule({.source = source, .arch = arch}));
     if (!compiled.ok()) return DoesNotCompile(compiled.errors[0].line, compiled.errors[0].message, compiled.log);
-    return Kernels(HONE_TRY(ReadFile(compiled.library)), device);
+    return Kernels(HONE_TRY(cuda::ReadKernelsOfLibrary(HONE_TRY(ReadFile(compiled.library)))), device);
   }
   const auto slash = path.rfind('/');
   const auto compiled = HONE_TRY(cuda::CompileCubin({.source = source,
@@ -98,7 +99,7 @@ Result<Answer> InspectSource(const std::string& path, const std::string& arch, c
                                                      .arch = arch,
                                                      .program = OwnPath()}));
   if (!compiled.ok()) return DoesNotCompile(compiled.errors[0].line, compiled.errors[0].message, compiled.log);
-  return Kernels(compiled.cubin, device);
+  return Kernels(HONE_TRY(cuda::ReadCubin(compiled.cubin)), device);
 }
 
 Result<Answer> InspectPlan(const std::string& path, const std::string& problem_path, const DeviceModel& device) {

@@ -140,7 +140,7 @@ constexpr Option kOptions[] = {
     {.name = "jobs",
      .type = ValueType::kInteger,
      .value = "N",
-     .help = "cuda: threads that compile ahead of the search (default: all cores but two)",
+     .help = "cuda: threads that compile ahead of the search; of a suite: for each device (default: all cores but two)",
      .at_least = 1},
     kThreadsOption,
     kPythonOption,

@@ -26,6 +26,7 @@ class ScriptedEvaluator final : public Evaluator {
   Result<std::vector<EnergyOrWhy>> MeasureEnergy(const std::vector<Candidate>& candidates,
                                                  const std::vector<double>& call_us,
                                                  const EnergyRequest& request) override;
+  void Rest() override { ++rests; }
   void Interrupt() override { ++interrupts; }
 
   // Controls. before: called with the number of the evaluation (1, 2, ...); an error from it is the evaluator's.
@@ -43,6 +44,7 @@ class ScriptedEvaluator final : public Evaluator {
   };
   std::vector<Asked> energies;  // that were asked for
   std::atomic<int> interrupts = 0;
+  int rests = 0;                         // times that it was told to
   bool disturbed_confirmations = false;  // the machine is not quiet while winners are timed again
   int noise_thousandths = 20;            // the largest deviation of a time from the true one
 

@@ -16,6 +16,10 @@ constexpr auto kLook = std::chrono::milliseconds(10);
 constexpr std::string_view kWaiting = "another hone is at work on ", kUntil = ": waiting until it is done";
 constexpr std::string_view kOurs = " is ours after ";
 
+std::string LockPath(const Device& device) { return DataDirectory() + "/devices/" + device.uuid; }
+// Whoever waits for it has this one, too, beside all others who wait.
+std::string WantedPath(const Device& device) { return LockPath(device) + ".wanted"; }
+
 std::string Name(const Device& device) { return fmt::format("{} ({})", device.uuid, device.model.processor); }
 
 }  // namespace
@@ -41,9 +45,8 @@ Result<std::vector<Device>> ChooseDevices(const std::vector<Device>& here, std::
 }
 
 Result<std::optional<FileLock>> TryLock(const Device& device) {
-  const std::string folder = DataDirectory() + "/devices";
-  HONE_TRY(MakeDirectories(folder));
-  return FileLock::TryAcquire(folder + "/" + device.uuid);
+  HONE_TRY(MakeDirectories(DataDirectory() + "/devices"));
+  return FileLock::TryAcquire(LockPath(device));
 }
 
 std::string WaitingNote(const Device& device) { return fmt::format("{}{}{}", kWaiting, Name(device), kUntil); }
@@ -92,6 +95,7 @@ Result<std::unique_ptr<DeviceHold>> DeviceHold::Choose(const std::vector<Device>
 
 Result<FileLock> DeviceHold::WaitFor(const Device& device) {
   if (auto lock = HONE_TRY(TryLock(device))) return std::move(*lock);
+  const FileLock wanted = HONE_TRY(FileLock::AcquireShared(WantedPath(device)));
   hooks_.say(WaitingNote(device));
   hooks_.waiting(true);
   double before_s = 0;
@@ -136,6 +140,13 @@ void DeviceHold::Release() {
   locks_.clear();
   const MutexLock counting(mutex_);
   held_.End();
+}
+
+bool DeviceHold::Wanted() const {
+  return std::any_of(devices_.begin(), devices_.end(), [](const Device& device) {
+    const auto lock = FileLock::TryAcquire(WantedPath(device));
+    return lock && !*lock;
+  });
 }
 
 double DeviceHold::waited_s() const {

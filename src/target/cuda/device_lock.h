@@ -55,6 +55,8 @@ class DeviceHold {
   Result<void> Take();
   // The caller has nothing left on them.
   void Release();
+  // Whether somebody waits for one of them.
+  bool Wanted() const;
 
   double waited_s() const;  // so far, what is waited now included
   double held_s() const;    // likewise

@@ -100,16 +100,21 @@ TEST_F(DeviceHoldTest, AChosenDeviceIsOursFromTakeToRelease) {
 TEST_F(DeviceHoldTest, WhoeverWaitsHasItAtOnceWhenItIsReleased) {
   const auto first = Chosen("all"), second = Chosen("GPU-1234");
   ASSERT_TRUE(first->Take());
+  EXPECT_FALSE(first->Wanted());
   using Clock = std::chrono::steady_clock;
   Clock::time_point released;
+  bool wanted = false;
   std::thread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    wanted = first->Wanted();
     released = Clock::now();
     first->Release();
   });
   ASSERT_TRUE(second->Take());
   const auto taken = Clock::now();
   other.join();
+  EXPECT_TRUE(wanted);
+  EXPECT_FALSE(second->Wanted()) << "whoever has it does not wait for it any more";
   EXPECT_LT(taken - released, std::chrono::milliseconds(90));
   EXPECT_GE(second->waited_s(), 0.1);
   EXPECT_LT(second->held_s(), second->waited_s());

@@ -155,17 +155,21 @@ Result<Cutlass> FindCutlass() {
 Result<Compiled> CompileCudaModule(const CudaModuleRequest& request) {
   HONE_CHECK(!request.arch.empty(), "code is compiled for an architecture");
   const auto nvcc = HONE_TRY(TheNvcc());
-  std::vector<std::string> flags = {"-std=c++17", "-O3", "-arch=" + request.arch, "-DNDEBUG",
-                                    "--expt-relaxed-constexpr"};
-  if (request.kernels_alone) {
-    flags.emplace_back("-cubin");
-    if (request.lines) flags.emplace_back("-lineinfo");
-  } else {
-    // As the host compiler's for modules: only what hone/module.h exports is seen, what is missing is found now.
-    flags.insert(flags.end(),
-                 {"-shared", "-Xcompiler", "-fPIC,-fvisibility=hidden,-fno-gnu-unique,-fdiagnostics-color=never",
-                  "-Xlinker", "-z", "-Xlinker", "defs"});
-  }
+  // As the host compiler's for modules: only what hone/module.h exports is seen, what is missing is found now.
+  std::vector<std::string> flags = {"-std=c++17",
+                                    "-O3",
+                                    "-arch=" + request.arch,
+                                    "-DNDEBUG",
+                                    "--expt-relaxed-constexpr",
+                                    "--no-compress",
+                                    "-shared",
+                                    "-Xcompiler",
+                                    "-fPIC,-fvisibility=hidden,-fno-gnu-unique,-fdiagnostics-color=never",
+                                    "-Xlinker",
+                                    "-z",
+                                    "-Xlinker",
+                                    "defs"};
+  if (request.lines) flags.emplace_back("-lineinfo");
   ModuleCompiler compiler{.path = nvcc.path,
                           .identity = nvcc.identity,
                           .source_name = std::string(kModuleSource),

@@ -17,13 +17,13 @@ struct CudaModuleRequest {
   std::string arch;    // a real architecture: "sm_90a"
   // CUTLASS 3 needs up to half a minute on an idle machine.
   std::chrono::milliseconds wall{300'000};
-  bool kernels_alone = false;  // as a cubin in place of the shared object: to look at, not to run
-  bool lines = false;          // whose instructions know their lines of kModuleSource
+  bool lines = false;  // its instructions know their lines of kModuleSource
 };
 
 inline constexpr std::string_view kModuleSource = "kernel.cu";  // as nvcc knows it
 
-// Fails with kNotFound when there is no nvcc (the message says how to get it), kIo when the cache cannot be written.
+// A shared object, whose kernels are what target/cuda/fatbin.h reads. Fails with kNotFound when there is no nvcc (the
+// message says how to get it), kIo when the cache cannot be written.
 Result<Compiled> CompileCudaModule(const CudaModuleRequest& request);
 
 // "nvcc 13.0", for doctor.

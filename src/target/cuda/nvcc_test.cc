@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/files.h"
+#include "target/cuda/fatbin.h"
 
 namespace hone::cuda {
 namespace {
@@ -89,6 +90,43 @@ TEST_F(NvccTest, AModuleIsCompiledOnceAndExportsTheAbi) {
   EXPECT_EQ(dlsym(library, "relu"), nullptr);
   dlclose(library);
   EXPECT_TRUE(Compile(kModule).cached);
+}
+
+TEST_F(NvccTest, ALibrarysKernelsAreReadWithoutCompilingThemAgain) {
+  const std::string more = "__global__ void doubled(float* y) { y[threadIdx.x] *= 2; }\n";
+  for (const bool lines : {false, true}) {
+    const auto compiled = CompileCudaModule({.source = kModule + more, .arch = "sm_90a", .lines = lines});
+    ASSERT_TRUE(compiled && compiled->ok());
+    const auto bytes = ReadFile(compiled->library);
+    ASSERT_TRUE(bytes);
+    const auto kernels = ReadKernelsOfLibrary(*bytes);
+    ASSERT_TRUE(kernels) << kernels.error().message;
+    ASSERT_EQ(kernels->size(), 2u);
+    for (const KernelFacts& kernel : *kernels) {
+      EXPECT_GT(kernel.registers, 0);
+      EXPECT_EQ(kernel.places.size(), lines ? kernel.code.size() : 0);
+    }
+    EXPECT_NE((*kernels)[0].name.find("doubled"), std::string::npos) << (*kernels)[0].name;
+    EXPECT_NE((*kernels)[1].name.find("relu"), std::string::npos) << (*kernels)[1].name;
+  }
+}
+
+TEST_F(NvccTest, ALibraryThatIsCutShortOrDamagedIsReadWithoutACrash) {
+  const auto compiled = Compile(kModule);
+  ASSERT_TRUE(compiled.ok());
+  const std::string bytes = ReadFile(compiled.library).value();
+  for (std::size_t length = 0; length < bytes.size(); length += 997)
+    EXPECT_FALSE(ReadKernelsOfLibrary(std::string_view(bytes).substr(0, length))) << length;
+  const std::size_t containers = bytes.find("\x50\xed\x55\xba");
+  ASSERT_NE(containers, std::string::npos);
+  for (std::size_t at = containers; at < containers + 512; ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(~damaged[at]);
+    const auto kernels = ReadKernelsOfLibrary(damaged);
+    if (kernels) {
+      EXPECT_LE(kernels->size(), 1u) << at;
+    }
+  }
 }
 
 TEST_F(NvccTest, AnErrorComesBackWithItsLineAndIsRemembered) {
