@@ -89,6 +89,26 @@ MODELS = {
                 torch.cat([c, w])[1:5].t(), (c * self.c)[None].expand(2, -1, -1), c.unbind(1)[2], torch.where(a > 0, c, w), (1 - c)[b.argsort(0)[:, 0]]]
         return [torch.view_as_real(y.resolve_conj()) if y.is_complex() else y for y in made]""",
         "torch.randn(3, 7, 8), torch.randn(5, 4), torch.randn(5, 4)"),
+    "of_complex": (
+        "self.w = nn.Parameter(torch.randn(6, 5, dtype=torch.cfloat))", "a, b",
+        """c = torch.complex(a, b)
+        z, s = torch.zeros(4, 8, dtype=torch.cfloat), torch.zeros_like(c)
+        z[:, 1:7] = c
+        s[1:3, 2:] = c[1:3, 2:] * 2
+        made = [c @ self.w, a.to(torch.cfloat) @ self.w, torch.einsum("ij,bj->bi", self.w.t(), c), c.sum(0), c.mean(1), z, s, F.pad(c, (1, 2)),
+                torch.full((3, 2), 1 - 2j) + c[:3, :2]]
+        return [torch.view_as_real(y.resolve_conj()) for y in made] + [torch.complex(a.abs() + 0.1, b).angle()]""",
+        "torch.randn(4, 6), torch.randn(4, 6)"),
+    "fourier": (
+        "self.register_buffer('window', torch.hann_window(16))", "x, o, l, h",
+        """f, z = torch.fft, torch.complex(x, x.flip(0))
+        made = [f.rfft(x), f.fft(x), f.fft(z, norm="ortho"), f.ifft(z), f.fft2(x), f.fftn(x[0]), f.fft(x, dim=0, norm="forward"), f.fft(x, n=20),
+                f.rfft2(x, norm="ortho"), f.rfftn(x, dim=(2, 0)), f.ifft2(z), f.ihfft(x), f.rfft(o), f.fft(o), f.rfft(l), f.ifft(torch.complex(l, l))]
+        back = [f.irfft(made[0]), f.irfft(made[0], n=15), f.irfft2(made[8], s=(6, 16), norm="ortho"), f.irfft(f.rfft(o), n=67), f.irfft(f.rfft(l)),
+                f.irfft(f.rfft(l, n=2048) * 0.5, n=2048)[..., :1024], f.hfft(z), f.fftshift(f.fft2(x)).abs()]
+        s = torch.stft(h, 16, 4, window=self.window, return_complex=True)
+        return [torch.view_as_real(y.resolve_conj()) for y in made + [s]] + back + [torch.istft(s * 2, 16, 4, window=self.window)]""",
+        "torch.randn(4, 6, 16), torch.randn(3, 67), torch.randn(2, 1024), torch.randn(2, 64)"),
     "flexible": (
         "pass", "q, k, v, l",
         """from torch.nn.attention.flex_attention import create_block_mask, flex_attention as f

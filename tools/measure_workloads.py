@@ -50,6 +50,8 @@ WORKLOADS = {
     "retrieval": None,
     "expert_gate": None,
     "graph_conv": None,
+    "fourier_layer": None,
+    "spectrogram": None,
 }
 # Others in sizes of their own: the workload, what its module is made with, and what its inputs are.
 SIZES = {

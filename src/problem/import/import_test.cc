@@ -337,6 +337,29 @@ TEST_F(ImportTest, ComplexNumbersAreWrittenWithTheirParts) {
   }
 }
 
+TEST_F(ImportTest, FourierTransformsBecomeProductsWithTables) {
+  NEEDS_TORCH();
+  for (const auto& python : Pythons()) {
+    if (python.torch_version.starts_with("1.")) continue;
+    const auto products = [&](const std::string& forward, const std::string& shape) {
+      const auto problem =
+          Imported(Module("pass", forward, "def get_inputs():\n    return [torch.rand(" + shape + ")]\n"), python);
+      EXPECT_TRUE(problem) << problem.error().message;
+      return problem ? std::count_if(problem->nodes.begin(), problem->nodes.end(),
+                                     [](const Node& node) {
+                                       return node.op == "aten.mm.default" || node.op == "aten.bmm.default";
+                                     })
+                     : 0;
+    };
+    EXPECT_EQ(products("return torch.fft.rfft(x).abs()", "4, 64"), 1);
+    EXPECT_EQ(products("return torch.fft.rfft(x).abs()", "4, 67"), 1) << "a prime number of places";
+    EXPECT_EQ(products("return torch.fft.rfft(x).abs()", "4, 1024"), 2);
+    EXPECT_EQ(products("return torch.fft.fft2(x).real", "8, 16"), 2);
+    EXPECT_EQ(products("return torch.fft.irfft(torch.fft.rfft(x) * 2)", "4, 32"), 2);
+    EXPECT_EQ(products("return torch.fft.ifft(torch.fft.fft(x)).real", "4, 32"), 2);
+  }
+}
+
 TEST_F(ImportTest, AForwardThatCountsIsRefused) {
   NEEDS_TORCH();
   for (const auto& python : Pythons()) {

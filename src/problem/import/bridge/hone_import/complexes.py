@@ -6,7 +6,8 @@ Part of hone_import.py, whose names it uses.
 # What gives each part of its result from the same part of what it reads: views, and element by element.
 BY_PART = {"view", "_unsafe_view", "reshape", "expand", "permute", "transpose", "t", "squeeze", "unsqueeze", "slice", "select", "flip",
            "roll", "repeat", "cat", "stack", "split", "split_with_sizes", "unbind", "index", "index_select", "gather", "unfold", "neg",
-           "where", "as_strided"}
+           "where", "as_strided", "sum", "mean", "slice_scatter", "select_scatter", "constant_pad_nd", "copy"}
+MADE = {"zeros", "full", "zeros_like", "full_like", "new_zeros", "new_full", "empty", "empty_like", "new_empty"}
 SAME_PAIR = {"clone", "contiguous", "detach", "alias", "lift_fresh_copy", "resolve_conj", "resolve_neg", "_conj_physical_copy"}
 
 
@@ -100,6 +101,22 @@ class ComplexWriter:
             self.refuse("by complex numbers")
         return self.binary("div", a, c, like), self.binary("div", b, c, like)
 
+    def matrix_product(self, like):
+        (a, b), (c, d) = map(self.parts, self.node.args[:2])
+
+        def of(left, right):
+            return self.emit(self.name + ".default", like, self=left, mat2=right)
+
+        if b is None or d is None:
+            return (of(a, c), of(a, d)) if b is None else (of(a, c), of(b, c))
+        real = self.binary("sub", of(a, c), of(b, d), like)
+        return real, self.binary("add", of(a, d), of(b, c), like)
+
+    def filled(self, like):
+        given = next((argument for argument in self.node.args[1:] if isinstance(argument, (int, float, complex))), 0)
+        given = complex(0 if "full" not in self.name else given)
+        return self.whole(given.real, like), self.whole(given.imag, like)
+
     def polar(self, like):
         length, angle = (self.writer.value(argument) for argument in self.node.args)
         return tuple(self.binary("mul", length, self.emit(turn + ".default", angle.tensor, self=angle), like) for turn in ("cos", "sin"))
@@ -145,10 +162,17 @@ class ComplexWriter:
             return self.emit("stack.default", like, tensors=[first.real, first.imaginary], dim=-1)
         if self.name == "abs":
             return self.emit("hypot.default", like, self=first.real, other=first.imaginary)
+        if self.name == "angle":
+            return self.emit("atan2.default", like, self=first.imaginary, other=first.real)
+        if self.name == "_to_copy" and not is_complex(tensor_of(args[0])):
+            real = first if first.tensor.dtype == like.dtype.to_real() else self.emit(
+                "_to_copy.default", like, self=first, dtype=DTYPES[like.dtype.to_real()])
+            return real, self.whole(0.0, like)
         if self.name == "complex":
             return tuple(self.whole(self.writer.value(argument), like) for argument in args)
         written = {"view_as_complex": self.of_parts, "polar": self.polar, "mul": self.product, "add": self.sum, "sub": self.sum,
-                   "div": self.quotient}
+                   "div": self.quotient, "mm": self.matrix_product, "bmm": self.matrix_product}
+        written.update(dict.fromkeys(MADE, self.filled))
         if self.name in BY_PART:
             return self.by_part(like)
         if self.name not in written:

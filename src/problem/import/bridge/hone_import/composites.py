@@ -136,6 +136,7 @@ def decompositions():
     for op in (torch.ops.aten.eye.default, torch.ops.aten.eye.m):
         table[op] = identity
     table[torch.ops.aten.multilabel_margin_loss_forward.default] = margins_of_labels
+    table.update({getattr(torch.ops.aten, name).default: transform for name, transform in FOURIER.items()})
     return table
 
 
@@ -168,6 +169,7 @@ def composites_written():
     written = {torch.bincount: counts, torch.Tensor.bincount: counts, nn.functional.embedding_bag: bags,
                nn.functional.gaussian_nll_loss: gaussian_loss, torch.cov: covariance, torch.Tensor.cov: covariance,
                torch.corrcoef: correlation, torch.Tensor.corrcoef: correlation}
+    written.update({function: without_imaginary(function) for function in (torch.fft.fft, torch.fft.fft2, torch.fft.fftn)})
     written.update({function: as_constant(function) for function in (torch.tril_indices, torch.triu_indices)})
 
     places = Places()
