@@ -80,8 +80,7 @@ class ComplexWriter:
             (a, b), (c, d) = (c, d), (a, b)
         if d is None:
             return self.binary("mul", a, c, like), self.binary("mul", b, c, like)
-        real = self.binary("sub", self.binary("mul", a, c, like), self.binary("mul", b, d, like), like)
-        return real, self.binary("add", self.binary("mul", a, d, like), self.binary("mul", b, c, like), like)
+        return self.product_of(a, b, c, d, like)
 
     def sum(self, like):
         (a, b), (c, d) = map(self.parts, self.node.args[:2])
@@ -95,11 +94,40 @@ class ComplexWriter:
             imaginary = self.whole(b, like) if d is None else self.binary(self.name, b, d, like)
         return real, imaginary
 
+    def product_of(self, a, b, c, d, like):
+        real = self.binary("sub", self.binary("mul", a, c, like), self.binary("mul", b, d, like), like)
+        return real, self.binary("add", self.binary("mul", a, d, like), self.binary("mul", b, c, like), like)
+
     def quotient(self, like):
         (a, b), (c, d) = map(self.parts, self.node.args[:2])
-        if b is None or d is not None or len(self.node.args) != 2 or self.node.kwargs:
-            self.refuse("by complex numbers")
-        return self.binary("div", a, c, like), self.binary("div", b, c, like)
+        if len(self.node.args) != 2 or self.node.kwargs:
+            self.refuse("with a rounding has no parts")
+        if d is None and isinstance(a, Value):
+            return self.binary("div", a, c, like), self.binary("div", b, c, like)
+        if d is None:
+            self.refuse("by real ones has no parts where a number is divided")
+        c, d = self.inverse(c, d, like)
+        return self.product_of(a, b, c, d, like) if b is not None else (self.binary("mul", a, c, like), self.binary("mul", a, d, like))
+
+    def inverse(self, a, b, like):
+        """1 / (a + i b): parts over what their squares sum to."""
+        if not isinstance(a, Value):  # numbers
+            return (1 / complex(a, b)).real, (1 / complex(a, b)).imag
+        shape = a.tensor
+        squares = self.binary("add", self.binary("mul", a, a, shape), self.binary("mul", b, b, shape), shape)
+        return self.binary("div", a, squares, shape), self.emit("neg.default", shape, self=self.binary("div", b, squares, shape))
+
+    def power(self, like):
+        """Of what is given, or e to it."""
+        a, b = self.parts(self.node.args[0])
+        if self.name == "exp":
+            length = self.emit("exp.default", like, self=a)
+            return tuple(self.binary("mul", length, self.emit(turn + ".default", like, self=b), like) for turn in ("cos", "sin"))
+        if self.name == "reciprocal":
+            return self.inverse(a, b, like)
+        if self.name == "pow" and self.node.args[1] != 2:
+            self.refuse("with another exponent than 2 has no parts")
+        return self.product_of(a, b, a, b, like)
 
     def matrix_product(self, like):
         (a, b), (c, d) = map(self.parts, self.node.args[:2])
@@ -172,6 +200,7 @@ class ComplexWriter:
             return tuple(self.whole(self.writer.value(argument), like) for argument in args)
         written = {"view_as_complex": self.of_parts, "polar": self.polar, "mul": self.product, "add": self.sum, "sub": self.sum,
                    "div": self.quotient, "mm": self.matrix_product, "bmm": self.matrix_product}
+        written.update(dict.fromkeys(("exp", "reciprocal", "square", "pow"), self.power))
         written.update(dict.fromkeys(MADE, self.filled))
         if self.name in BY_PART:
             return self.by_part(like)

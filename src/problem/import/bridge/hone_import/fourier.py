@@ -4,7 +4,7 @@ a of length b and b of length a with turns in between, and so on.
 Part of hone_import.py, whose names it uses. A spectrum is (real, imaginary), and the latter None where there is none.
 """
 
-SHORT = 512  # places of which one product takes a device less than two and the turns between them; longer ones where they are prime
+SHORT = 512  # places of which a device makes one product sooner than two and the turns between; more where they are prime
 
 
 def turns(rows, columns, places, like):
