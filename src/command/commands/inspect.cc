@@ -63,8 +63,9 @@ std::string Describe(const cuda::KernelFacts& facts) {
 }
 
 Answer DoesNotCompile(int line, const std::string& message, const std::string& log) {
+  const std::string where = line > 0 ? fmt::format("line {}: ", line) : "";  // a linker's errors have none
   return Answer({{"compiles", false}, {"line", line}, {"message", message}, {"log", log}},
-                fmt::format("line {}: {}\n{}", line, message, log), ExitCode::kNo);
+                fmt::format("{}{}\n{}", where, message, log), ExitCode::kNo);
 }
 
 Answer Kernels(const std::vector<cuda::KernelFacts>& inspected, const DeviceModel& device) {
