@@ -459,7 +459,7 @@ class Refused(unittest.TestCase):
 
     def test_what_the_program_says_is_said(self):
         self.assertIn("--certainly", self.refused(nn.ReLU(), torch.randn(8, 4), certainly=3))
-        self.assertIn("aten._fft_r2c", self.refused(type("Fourier", (nn.Module,), {"forward": lambda self, x: torch.fft.rfft(x).abs()})(), torch.randn(8, 4)))
+        self.assertIn("aten.log", self.refused(type("Cepstrum", (nn.Module,), {"forward": lambda self, x: torch.fft.rfft(x).log().real})(), torch.randn(8, 4)))
 
     def test_whoever_stops_listening_ends_the_program(self):
         def stop(line):

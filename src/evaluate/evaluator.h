@@ -54,7 +54,8 @@ class Evaluator {
   virtual void Foresee(std::vector<Candidate> likely) { static_cast<void>(likely); }
   // How busy those are that do, so far.
   virtual CompilersUse Compilers() const { return {}; }
-  // Nothing is asked of it for a while: what others wait for, it leaves to them until it is asked again.
+  // Nothing is asked of it for now, said again and again meanwhile: once that takes long, it leaves to others what they
+  // wait for, until it is asked again.
   virtual void Rest() {}
   // Asks the evaluation in flight to end soon; called from another thread or a signal's self-pipe.
   virtual void Interrupt() = 0;

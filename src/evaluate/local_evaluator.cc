@@ -91,6 +91,8 @@ class LocalEvaluator : public Evaluator {
   }
 
   Result<void> TryToOpen() {
+    const auto begin = Clock::now();
+    const double waited_before_ms = waited_ms_;
     auto begun = Hear();
     if (!begun) return Rethrow(begun.error(), "cannot start the judge: ");
     // Only now: the oracle, which is compiled by then, and what is tried first had all of the processors for a while.
@@ -102,6 +104,7 @@ class LocalEvaluator : public Evaluator {
     if (said == opened->end()) return Fail(ErrorKind::kCorrupt, "the judge did not say that it is open");
     no_energy_ = HONE_TRY(FromRecord<JudgeOpened>(*said, "what a judge says when it opens")).no_energy;
     opened_ = true;
+    opening_ms_ = Ms(begin) - (waited_ms_ - waited_before_ms);
     return {};
   }
 
@@ -145,8 +148,12 @@ class LocalEvaluator : public Evaluator {
     return evaluation;
   }
 
+  // What was opened is opened again later: leaving is worth it only once as much time has gone by for nothing.
   void Rest() override {
-    if (!opened_ || !options_.device_wanted || !options_.device_wanted()) return;
+    constexpr double kShort_ms = 1000, kOpeningsWorth = 2;
+    if (!opened_ || !options_.device_wanted) return;
+    if (!resting_since_) resting_since_ = Clock::now();
+    if (Ms(*resting_since_) < std::max(kShort_ms, kOpeningsWorth * opening_ms_) || !options_.device_wanted()) return;
     EndJudge();
     options_.leave_device();
     auto started = StartJudge();  // gets ready for what needs no device; a failure is found again when it is asked
@@ -213,10 +220,9 @@ class LocalEvaluator : public Evaluator {
  private:
   // What takes long to compile keeps nobody from the device.
   Result<CompiledCandidate> CompileOrRest(const Candidate& candidate, Evaluation& evaluation) {
-    constexpr std::chrono::milliseconds kShort{1000}, kLookAgain{50};
     if (!options_.device_wanted) return compiler_.Compile(candidate, evaluation);
     auto compiling = std::async(std::launch::async, [&] { return compiler_.Compile(candidate, evaluation); });
-    for (auto wait = kShort; compiling.wait_for(wait) == std::future_status::timeout; wait = kLookAgain) Rest();
+    while (compiling.wait_for(kLook) == std::future_status::timeout) Rest();
     return compiling.get();
   }
 
@@ -337,6 +343,7 @@ class LocalEvaluator : public Evaluator {
   }
 
   Result<json> AskJudgeTwice(const std::string& line) {
+    resting_since_.reset();
     for (int attempt = 0;; ++attempt) {
       if (!judge_ || !judge_->Running()) HONE_TRY(StartJudge());
       HONE_TRY(OpenJudge());
@@ -358,8 +365,10 @@ class LocalEvaluator : public Evaluator {
   bool opened_ = false;    // it has answered that
   std::string no_energy_;  // as the judge says it
   bool answered_ = false;
-  double waited_ms_ = 0;            // for the device, by all evaluations
-  std::atomic<pid_t> asking_ = -1;  // the judge, while it works
+  double waited_ms_ = 0;                            // for the device, by all evaluations
+  double opening_ms_ = 0;                           // what it last took, without that
+  std::optional<Clock::time_point> resting_since_;  // nothing was asked of the judge
+  std::atomic<pid_t> asking_ = -1;                  // the judge, while it works
   std::atomic<bool> interrupt_asked_ = false;
   std::unique_ptr<CompileAhead> ahead_;  // gone first: it compiles with all of the above
 };

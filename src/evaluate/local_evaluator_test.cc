@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -143,9 +144,16 @@ TEST(LocalEvaluatorTest, ADeviceThatIsWantedIsLeftWhileSomethingTakesLongToCompi
     return {};
   };
   options.device_wanted = [&] { return wanted; };
-  options.leave_device = [&] { happened.emplace_back("leave"); };
+  std::atomic<int> left = 0, slow = 0;
+  options.leave_device = [&] {
+    happened.emplace_back("leave");
+    ++left;
+  };
   options.lower = [&](const Candidate& candidate) -> Result<std::variant<Candidate, Verdict>> {
-    if (candidate.text == "slow") std::this_thread::sleep_for(milliseconds(1300));
+    if (candidate.text != "slow") return Whole("honest");
+    // The second time until the device is left, for twice what opening took.
+    const bool second = ++slow == 2;
+    for (int i = 0; i < (second ? 3000 : 120) && left == 0; ++i) std::this_thread::sleep_for(milliseconds(10));
     return Whole("honest");
   };
   const auto started = StartEvaluator(SmallProblem(), options);
@@ -169,6 +177,11 @@ TEST(LocalEvaluatorTest, ADeviceThatIsWantedIsLeftWhileSomethingTakesLongToCompi
   EXPECT_EQ(happened, (std::vector<std::string>{"take", "leave", "take"}));
   EXPECT_LE(total_ms, took.count() - 290) << "nobody's time is what it waits for the device";
   evaluator.Rest();
+  EXPECT_EQ(happened.size(), 3u) << "it was asked just now";
+  for (int i = 0; i < 3000 && happened.size() < 4; ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+    evaluator.Rest();
+  }
   evaluator.Rest();
   EXPECT_EQ(happened, (std::vector<std::string>{"take", "leave", "take", "leave"}));
   accepted("quick");

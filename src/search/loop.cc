@@ -424,7 +424,6 @@ class Search {
   Result<bool> TakeAnswer(bool idle) {
     const bool thinking = asker_.thinking();
     Result<std::optional<Asker::Answer>> taken = asker_.Take(Now(idle));
-    if (!thinking && asker_.thinking()) thinking_since_s_ = SteadySeconds();
     if (!thinking && asker_.thinking())
       Tell(SearchProgress::Phase::kAsking, &tree().node(*tree().asked()).attempt, false);
     if (!taken && Interrupted() && Stopped()) return false;
@@ -458,10 +457,9 @@ class Search {
     return true;
   }
 
-  // Whoever thinks for long, with nothing in flight, keeps nobody from a device.
+  // Whoever thinks for long keeps nobody from a device.
   void Rest() {
-    constexpr double kLong_s = 1;
-    if (!flights_.empty() || SteadySeconds() - thinking_since_s_ < kLong_s) return;
+    if (!flights_.empty()) return;
     const Bell::Waiting waiting(bell_);
     for (Evaluator* evaluator : evaluators_) evaluator->Rest();
   }
@@ -1069,13 +1067,12 @@ class Search {
   double first_s_ = 0, slowest_s_ = 0;  // what the slowest of the lanes' first ones took, and of those after them
   Progress progress_;
   SearchOutcome outcome_;
-  bool ready_ = false;           // the evaluators are, since somebody had something to try
-  bool would_try_ = false;       // a search that only asks has come to where it would try something
-  bool ahead_ = false;           // what is asked now the search has not come to: no event of its time
-  double thinking_since_s_ = 0;  // that somebody thinks about a question
-  std::int64_t events_ = 0;      // questions, answers, begins and ends of attempts: the run's own time
-  std::deque<Flight> flights_;   // by number
-  Bell bell_;                    // of whoever is at work
+  bool ready_ = false;          // the evaluators are, since somebody had something to try
+  bool would_try_ = false;      // a search that only asks has come to where it would try something
+  bool ahead_ = false;          // what is asked now the search has not come to: no event of its time
+  std::int64_t events_ = 0;     // questions, answers, begins and ends of attempts: the run's own time
+  std::deque<Flight> flights_;  // by number
+  Bell bell_;                   // of whoever is at work
   Asker asker_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // gone first: they are at work
 };
