@@ -402,11 +402,11 @@ def draw_histc(op, drawer):
 
 
 def draw_grid(op, drawer):
-    rng = drawer.rng
-    n = rng.randint(1, 2)
-    x = reals(drawer, n, rng.randint(1, 2), rng.randint(1, 4), rng.randint(1, 4))
-    return {"input": x, "grid": torch.tensor([rng.uniform(-1.6, 1.6) for _ in range(n * 18)], dtype=torch.float64).reshape(n, 3, 3, 2),
-            "interpolation_mode": rng.randint(0, 2), "padding_mode": rng.randint(0, 2), "align_corners": rng.random() < 0.5}
+    rng, spatial, n = drawer.rng, 3 if op.endswith("3d") else 2, drawer.rng.randint(1, 2)
+    x = reals(drawer, n, rng.randint(1, 2), *(rng.randint(1, 4) for _ in range(spatial)))
+    grid = torch.tensor([rng.uniform(-1.6, 1.6) for _ in range(n * 36)], dtype=torch.float64).reshape(n, 3, 2, *(2,) * (spatial - 2), -1)
+    return {"input": x, "grid": grid[..., :spatial], "interpolation_mode": rng.randint(0, 4 - spatial), "padding_mode": rng.randint(0, 2),
+            "align_corners": rng.random() < 0.5}
 
 
 def draw_scaled(op, drawer):
@@ -492,7 +492,7 @@ DRAWN_WHOLE = {
     **by(draw_masked, "masked_scatter"),
     **by(draw_one_hot, "one_hot"),
     **by(draw_histc, "histc"),
-    **by(draw_grid, "grid_sampler_2d"),
+    **by(draw_grid, "grid_sampler_2d", "grid_sampler_3d"),
     **by(draw_scaled, "_scaled_mm"),
     **by(draw_trilinear, "_trilinear"),
     **by(draw_diagonal_scatter, "diagonal_scatter"),

@@ -101,6 +101,9 @@ std::string NoWinText(const SearchOutcome& outcome) {
     } else if (*first.speedup > 1 && first.interval) {
       text += fmt::format("  result   perhaps nothing faster than {}: the best has {:.2f}x to {:.2f}x its speed\n",
                           first.baseline, first.interval->low, first.interval->high);
+    } else if (*first.speedup > 1) {
+      text += fmt::format("  result   perhaps nothing faster than {}: {} rounds are too few to say\n", first.baseline,
+                          first.rounds);
     } else {
       text += fmt::format("  result   nothing faster than {} was found: the best is {}\n", first.baseline,
                           SpeedWords(*first.speedup, "it"));

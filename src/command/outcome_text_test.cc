@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "search/loop.h"
+#include "target/bound.h"
+#include "target/device_model.h"
 #include "verdict/verdict.h"
 
 namespace hone {
@@ -18,6 +21,28 @@ TEST(OutcomeTextTest, WhatIsFarApartIsSaidThoughThereIsNoRatio) {
   EXPECT_EQ(FarApart(timing, naive), "") << "others may have made that of nothing";
   timing.warm.p90_us = 0;
   EXPECT_EQ(FarApart(timing, naive), "");
+}
+
+TEST(OutcomeTextTest, WhoIsAheadWithoutAnIntervalIsNotCalledSlower) {
+  SearchOutcome outcome;
+  outcome.winner_confirmed = true;
+  outcome.run.best_attempt = 1;
+  Attempt attempt{.number = 1};
+  attempt.evaluation.verdict.outcome = Outcome::kAccepted;
+  attempt.evaluation.timing.emplace();
+  attempt.evaluation.timing->warm.median_us = 8;
+  attempt.evaluation.timing->against.push_back(
+      {.baseline = "eager", .baseline_warm = {.median_us = 10}, .speedup = 1.25, .rounds = 5});
+  outcome.confirmed.push_back({1, attempt.evaluation});
+  outcome.tree.Begin(attempt);
+  outcome.tree.AddAttempt(std::move(attempt));
+  const auto text = [&] { return OutcomeText(outcome, Bound(), DeviceModel(), "runs.sqlite", Objective()); };
+  EXPECT_NE(text().find("result   perhaps nothing faster than eager: 5 rounds are too few to say"), std::string::npos)
+      << text();
+  outcome.confirmed[0].evaluation.timing->against[0].speedup = 0.8;
+  EXPECT_NE(text().find("result   nothing faster than eager was found: the best is 1.25x slower than it"),
+            std::string::npos)
+      << text();
 }
 
 }  // namespace
