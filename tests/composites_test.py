@@ -96,7 +96,7 @@ MODELS = {
         z[:, 1:7] = c
         s[1:3, 2:] = c[1:3, 2:] * 2
         made = [c @ self.w, a.to(torch.cfloat) @ self.w, torch.einsum("ij,bj->bi", self.w.t(), c), c.sum(0), c.mean(1), z, s, F.pad(c, (1, 2)),
-                torch.full((3, 2), 1 - 2j) + c[:3, :2], c / (c.flip(0) + 3j), 2 / (c + 3), c / (1 + 2j), (c * 0.5).exp(), (c + 4).reciprocal(), c ** 2,
+                torch.full((3, 2), 1 - 2j) + c[:3, :2], c / (c.flip(0) + 3j), 2 / (c + 3), c / (1 + 2j), torch.complex(torch.zeros_like(c, dtype=torch.float32) + a, b), (c * 0.5).exp(), (c + 4).reciprocal(), c ** 2,
                 c.square(), a / (c + 3j), (torch.arange(6.0) * (-0.1 + 1j)).exp() * c]
         return [torch.view_as_real(y.resolve_conj()) for y in made] + [torch.complex(a.abs() + 0.1, b).angle()]""",
         "torch.randn(4, 6), torch.randn(4, 6)"),

@@ -329,6 +329,9 @@ TEST_F(ImportTest, ComplexNumbersAreWrittenWithTheirParts) {
     EXPECT_EQ(refused("return (x[:, :4] * self.f).log().real"),
               "model.py:8: aten.log does with complex numbers what hone cannot write with their parts: use "
               "torch.view_as_real(z) and operators on real tensors");
+    EXPECT_EQ(refused("return nn.functional.pad(x[:, :4] * self.f, (1, 2), value=2.0).abs()"),
+              "model.py:8: aten.constant_pad_nd with other numbers than 0 beside them has no parts: use "
+              "torch.view_as_real(z) and operators on real tensors");
     EXPECT_EQ(ErrorOf(Module("pass", "return x.abs()",
                              "def get_inputs():\n    return [torch.randn(4, dtype=torch.complex64)]\n"),
                       options),

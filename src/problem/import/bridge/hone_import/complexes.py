@@ -143,7 +143,8 @@ class ComplexWriter:
     def filled(self, like):
         given = next((argument for argument in self.node.args[1:] if isinstance(argument, (int, float, complex))), 0)
         given = complex(0 if "full" not in self.name else given)
-        return self.whole(given.real, like), self.whole(given.imag, like)
+        real = self.whole(given.real, like)
+        return (real, self.whole(given.imag, like)) if is_complex(like) else real
 
     def polar(self, like):
         length, angle = (self.writer.value(argument) for argument in self.node.args)
@@ -157,6 +158,8 @@ class ComplexWriter:
     def by_part(self, like):
         """The same operator for each part."""
         given = self.writer.arguments(self.node)
+        if self.name == "constant_pad_nd" and given.get("value"):  # whose imaginary part is another number
+            self.refuse("with other numbers than 0 beside them has no parts")
         overload = self.node.target._schema.overload_name or "default"
         several = isinstance(like, (list, tuple))
 

@@ -114,7 +114,7 @@ def to_reals(self, dim, normalization, last_dim_size):
         signal = last(whole, last_dim_size, 1)[0]
     shape = list(self.shape)
     shape[dim[-1]] = last_dim_size
-    return (signal * scale(shape, dim, normalization)).movedim(-1, dim[-1])
+    return scaled((signal,), scale(shape, dim, normalization))[0].movedim(-1, dim[-1])
 
 
 def without_imaginary(function):
