@@ -2,6 +2,7 @@
 #include <numbers>
 
 #include "graph/op.h"
+#include "graph/polynomial.h"
 
 namespace hone::op_digamma {
 
@@ -14,9 +15,7 @@ HONE_OP(digamma, "derivative of lgamma; NaN at whole numbers below 0, infinite a
     Expr steps = 1.0 / from;
     for (int i = 1; i < kSteps; ++i) steps = steps + 1.0 / (from + double(i));
     const Expr z = Select(few, from + double{kSteps}, from), inverse = 1.0 / z, square = inverse * inverse;
-    Expr series = kSeries[6];
-    for (int i = 5; i >= 0; --i) series = series * square + kSeries[i];
-    const Expr at = Log(z) - inverse * 0.5 - series * square - Select(few, steps, 0.0);
+    const Expr at = Log(z) - inverse * 0.5 - Polynomial(kSeries, square) * square - Select(few, steps, 0.0);
     const Expr beside = x - Apply(UnaryOp::kRound, x);
     const Expr below = at - std::numbers::pi / Apply(UnaryOp::kTan, beside * std::numbers::pi);
     const Expr pole = And(Less(x, 0.0), Equal(beside, 0.0));

@@ -1,9 +1,9 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <span>
 
 #include "graph/op.h"
+#include "graph/polynomial.h"
 
 namespace hone::op_lgamma {
 namespace {
@@ -19,12 +19,6 @@ constexpr double kAboutTwo[] = {
     -1.1921401405860912e-09, 5.7313672416788623e-10};
 // Of Stirling's series in 1 / x, 1 / x^3 ..: exact to 1e-17 from 8.5 on.
 constexpr double kStirling[] = {1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680, 1.0 / 1188, -691.0 / 360360, 1.0 / 156};
-
-Expr Polynomial(std::span<const double> coefficients, const Expr& x) {
-  Expr sum = coefficients.back();
-  for (std::size_t i = coefficients.size() - 1; i-- > 0;) sum = sum * x + coefficients[i];
-  return sum;
-}
 
 }  // namespace
 

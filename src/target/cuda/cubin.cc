@@ -1,12 +1,11 @@
 #include "target/cuda/cubin.h"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <optional>
 
+#include "target/cuda/elf_image.h"
 #include "target/cuda/line_table.h"
 
 namespace hone::cuda {
@@ -30,16 +29,16 @@ class Reader {
 
   Result<std::vector<KernelFacts>> Run() {
     if (!ReadSections()) return Fail(ErrorKind::kCorrupt, "this is not a cubin: no ELF file for 64 bits, or cut short");
-    for (const auto& section : sections_) {
-      if (Name(section).starts_with(".text.")) {
+    for (const auto& section : elf_.sections()) {
+      if (elf_.Name(section).starts_with(".text.")) {
         KernelFacts facts;
-        facts.name = Name(section).substr(6);
+        facts.name = elf_.Name(section).substr(6);
         CountInstructions(section, facts);
         kernels_.push_back(std::move(facts));
       }
     }
-    for (const auto& section : sections_) {
-      const auto name = Name(section);
+    for (const auto& section : elf_.sections()) {
+      const auto name = elf_.Name(section);
       if (name.starts_with(".nv.shared.")) {
         if (auto* facts = Find(name.substr(11)))
           facts->static_shared_bytes = std::max(0, static_cast<int>(section.sh_size) - kReservedShared);
@@ -61,50 +60,23 @@ class Reader {
   }
 
  private:
-  template <class T>
-  std::optional<T> At(std::size_t offset) const {
-    if (offset > image_.size() || image_.size() - offset < sizeof(T)) return std::nullopt;
-    T value;
-    std::memcpy(&value, image_.data() + offset, sizeof value);
-    return value;
-  }
-
   bool ReadSections() {
-    const auto header = At<Elf64_Ehdr>(0);
-    if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
-        header->e_shentsize != sizeof(Elf64_Shdr))
-      return false;
+    auto elf = ElfImage::Read(image_);
+    if (!elf) return false;
+    elf_ = std::move(*elf);
+    const Elf64_Ehdr& header = elf_.header();
     // CUDA 13 writes version 8 of the format, which has the architecture eight bits higher.
     architecture_ =
-        static_cast<int>((header->e_ident[EI_ABIVERSION] >= 8 ? header->e_flags >> 8 : header->e_flags) & 0xff);
-    for (int i = 0; i < header->e_shnum; ++i) {
-      const auto section = At<Elf64_Shdr>(header->e_shoff + static_cast<std::size_t>(i) * sizeof(Elf64_Shdr));
-      if (!section) return false;
-      const bool in_file = section->sh_type != SHT_NOBITS && section->sh_type != SHT_NULL;
-      if (in_file && (section->sh_offset > image_.size() || image_.size() - section->sh_offset < section->sh_size))
-        return false;
-      sections_.push_back(*section);
-    }
-    if (header->e_shstrndx >= sections_.size()) return false;
-    names_ = Content(sections_[header->e_shstrndx]);
-    for (const auto& section : sections_) {
-      if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections_.size()) continue;
-      const auto strings = Content(sections_[section.sh_link]);
+        static_cast<int>((header.e_ident[EI_ABIVERSION] >= 8 ? header.e_flags >> 8 : header.e_flags) & 0xff);
+    for (const auto& section : elf_.sections()) {
+      if (section.sh_type != SHT_SYMTAB || section.sh_link >= elf_.sections().size()) continue;
+      const auto strings = elf_.Content(elf_.sections()[section.sh_link]);
       for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= section.sh_size; at += sizeof(Elf64_Sym))
-        symbols_.push_back(String(strings, At<Elf64_Sym>(section.sh_offset + at)->st_name));
+        symbols_.push_back(StringAt(strings, ValueAt<Elf64_Sym>(image_, section.sh_offset + at)->st_name));
     }
     return true;
   }
 
-  std::string_view Content(const Elf64_Shdr& section) const {
-    return section.sh_type == SHT_NOBITS ? std::string_view() : image_.substr(section.sh_offset, section.sh_size);
-  }
-  static std::string_view String(std::string_view table, std::size_t offset) {
-    if (offset >= table.size()) return {};
-    const auto text = table.substr(offset);
-    return text.substr(0, text.find('\0'));
-  }
-  std::string_view Name(const Elf64_Shdr& section) const { return String(names_, section.sh_name); }
   KernelFacts* Find(std::string_view name) {
     const auto it =
         std::find_if(kernels_.begin(), kernels_.end(), [&](const KernelFacts& facts) { return facts.name == name; });
@@ -113,7 +85,7 @@ class Reader {
 
   template <class Visit>
   void EachRecord(const Elf64_Shdr& section, const Visit& visit) const {
-    std::string_view rest = Content(section);
+    std::string_view rest = elf_.Content(section);
     while (rest.size() >= 4) {
       const int format = static_cast<unsigned char>(rest[0]), attribute = static_cast<unsigned char>(rest[1]);
       const int value = static_cast<unsigned char>(rest[2]) | static_cast<unsigned char>(rest[3]) << 8;
@@ -130,11 +102,11 @@ class Reader {
   void ReadLines() {
     std::map<std::uint64_t, std::string> functions;  // by where their addresses go in .debug_line
     std::string_view lines;
-    for (const auto& section : sections_) {
-      if (Name(section) == ".debug_line") lines = Content(section);
-      if (Name(section) != ".rela.debug_line") continue;
+    for (const auto& section : elf_.sections()) {
+      if (elf_.Name(section) == ".debug_line") lines = elf_.Content(section);
+      if (elf_.Name(section) != ".rela.debug_line") continue;
       for (std::size_t at = 0; at + sizeof(Elf64_Rela) <= section.sh_size; at += sizeof(Elf64_Rela)) {
-        const auto one = At<Elf64_Rela>(section.sh_offset + at);
+        const auto one = ValueAt<Elf64_Rela>(image_, section.sh_offset + at);
         if (one && ELF64_R_SYM(one->r_info) < symbols_.size())
           functions[one->r_offset] = symbols_[ELF64_R_SYM(one->r_info)];
       }
@@ -197,16 +169,15 @@ class Reader {
   }
 
   void CountInstructions(const Elf64_Shdr& section, KernelFacts& facts) const {
-    facts.code = Decode(Content(section), architecture_);
+    facts.code = Decode(elf_.Content(section), architecture_);
     for (const auto& one : facts.code) {
       if (one.name != "NOP") ++facts.instructions[std::string(one.name) + std::string(one.width)];
     }
   }
 
   std::string_view image_;
+  ElfImage elf_;
   int architecture_ = 0;  // 90 of sm_90a
-  std::vector<Elf64_Shdr> sections_;
-  std::string_view names_;
   std::vector<std::string_view> symbols_;
   std::vector<KernelFacts> kernels_;
 };

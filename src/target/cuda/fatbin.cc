@@ -1,12 +1,11 @@
 #include "target/cuda/fatbin.h"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <optional>
+
+#include "target/cuda/elf_image.h"
 
 namespace hone::cuda {
 namespace {
@@ -27,47 +26,17 @@ struct Entry {
 };
 constexpr std::uint16_t kCubin = 2;
 
-template <class T>
-std::optional<T> At(std::string_view bytes, std::uint64_t offset) {
-  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
 // Nothing when it is cut off.
 std::optional<std::string_view> Part(std::string_view bytes, std::uint64_t offset, std::uint64_t count) {
   if (offset > bytes.size() || bytes.size() - offset < count) return std::nullopt;
   return bytes.substr(offset, count);
 }
 
-// Empty where there is no such section; nothing when it is no shared object.
-std::optional<std::string_view> Section(std::string_view library, std::string_view wanted) {
-  const auto header = At<Elf64_Ehdr>(library, 0);
-  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
-      header->e_shentsize != sizeof(Elf64_Shdr))
-    return std::nullopt;
-  const auto at = [&](std::uint64_t number) {
-    return At<Elf64_Shdr>(library, header->e_shoff + number * sizeof(Elf64_Shdr));
-  };
-  const auto naming = at(header->e_shstrndx);
-  const auto names = naming ? Part(library, naming->sh_offset, naming->sh_size) : std::nullopt;
-  if (!names) return std::nullopt;
-  for (std::uint64_t number = 0; number < header->e_shnum; ++number) {
-    const auto section = at(number);
-    if (!section) return std::nullopt;
-    if (section->sh_name >= names->size() || section->sh_type == SHT_NOBITS) continue;
-    const std::string_view name = names->substr(section->sh_name);
-    if (name.substr(0, name.find('\0')) == wanted) return Part(library, section->sh_offset, section->sh_size);
-  }
-  return std::string_view();
-}
-
 tl::unexpected<Error> Corrupt(const char* what) { return Fail(ErrorKind::kCorrupt, what); }
 
 Result<void> ReadContainer(std::string_view entries, std::vector<KernelFacts>& kernels) {
   while (!entries.empty()) {
-    const auto entry = At<Entry>(entries, 0);
+    const auto entry = ValueAt<Entry>(entries, 0);
     if (!entry || entry->header_bytes < sizeof(Entry)) return Corrupt("an entry of a fatbin is cut off");
     const auto content = Part(entries, entry->header_bytes, entry->bytes);
     if (!content) return Corrupt("an entry of a fatbin is cut off");
@@ -83,11 +52,14 @@ Result<void> ReadContainer(std::string_view entries, std::vector<KernelFacts>& k
 }  // namespace
 
 Result<std::vector<KernelFacts>> ReadKernelsOfLibrary(std::string_view library) {
-  const auto section = Section(library, ".nv_fatbin");
-  if (!section) return Corrupt("this is no shared object");
+  const auto elf = ElfImage::Read(library);
+  if (!elf) return Corrupt("this is no shared object");
+  const auto holds = [&](const Elf64_Shdr& section) { return elf->Name(section) == ".nv_fatbin"; };
+  const auto section = std::ranges::find_if(elf->sections(), holds);
   std::vector<KernelFacts> kernels;
-  for (std::string_view rest = *section; !rest.empty();) {
-    const auto container = At<Container>(rest, 0);
+  for (std::string_view rest = section == elf->sections().end() ? std::string_view() : elf->Content(*section);
+       !rest.empty();) {
+    const auto container = ValueAt<Container>(rest, 0);
     if (!container || container->magic != kMagic) {
       rest.remove_prefix(std::min<std::size_t>(rest.size(), 8));  // containers begin at multiples of eight bytes
       continue;
