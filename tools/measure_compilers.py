@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """How busy compilers and a device are where candidates take as long to compile as CUTLASS's do (docs/measured/search.md).
 Writes products of bf16, and as recorded rounds variants of measure_compilers.cu for each of them, no two of the
-same text; then makes a suite of them. Needs nvcc, CUTLASS's headers (docs/evaluation.md), a device.
+same text; then makes a suite of them, and prints what was busy for how long and when each candidate was tried.
+Needs nvcc, CUTLASS's headers (docs/evaluation.md), a device. An interrupt ends it and prints what there is.
 
   tools/measure_compilers.py HONE FOLDER [--problems N] [--each N] [--size N] [options of hone optimize]"""
 import argparse
+import contextlib
 import itertools
 import json
 import pathlib
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 
@@ -31,6 +34,36 @@ def module(text, rows, columns, summed, down, across):
         text, changed = re.subn(pattern, to, text)
         assert changed, pattern
     return text
+
+
+def tried(store, suite):
+    """What the device did, in order of time: the problem, which attempt or confirmation, and in milliseconds when its checks
+    began, when it ended, and how long it had waited for its compiler before."""
+    with contextlib.closing(sqlite3.connect(store)) as opened:
+        rows = opened.execute("""
+            SELECT problem_name, 'attempt ' || number, ended_ms, evaluation FROM attempt JOIN run ON run.sequence = attempt.run
+            UNION ALL
+            SELECT problem_name, 'confirms ' || attempt, ended_ms, evaluation FROM confirmation JOIN run ON run.sequence = confirmation.run
+            """).fetchall()
+    for problem, which, ended, evaluation in rows:
+        if evaluation and problem in suite:
+            stages = json.loads(evaluation)["stages"]
+            yield stages["check_begun_ms"], ended, problem, which, stages["compile_ms"]
+
+
+def figures(summary, events):
+    kept = ("compilers", "device", "own_s", "search_s", "stop", "solved", "made")
+    yield json.dumps({key: summary[key] for key in kept}, indent=1)
+    compilers, device = summary["compilers"], summary["device"]
+    events = sorted(events)
+    at_work, until = 0, 0
+    for begun, ended, *_ in events:
+        at_work, until = at_work + max(0, ended - max(begun, until)), max(until, ended)
+    yield f"compilers busy {compilers['busy_s'] / compilers['of_s']:.1%}, device held {device['held_s'] / device['wall_s']:.1%}, "\
+          f"of all the time judging, timing and confirming {at_work / 1e3 / device['wall_s']:.1%}"
+    yield "seconds from the first check on: begins, ends; what; waited for its compiler before"
+    for begun, ended, problem, which, compiled in events:
+        yield f"{(begun - events[0][0]) / 1e3:6.1f} {(ended - events[0][0]) / 1e3:6.1f}  {problem} {which}; {compiled / 1e3:.1f}"
 
 
 def main():
@@ -58,8 +91,13 @@ def main():
                           "key": "x".join(map(str, one))} for one in itertools.islice(every, arguments.each)]
             lines.write(json.dumps({"problem": problem["name"], "proposals": proposals}) + "\n")
     signal.signal(signal.SIGINT, lambda *_: None)  # it is for hone, which says then what there is
-    return subprocess.run([arguments.hone, "optimize", "--suite", problems, "--target", "cuda", "--proposer",
-                           f"replay:{rounds}", "--budget", str(arguments.each), *options]).returncode
+    made = subprocess.run([arguments.hone, "optimize", "--suite", problems, "--target", "cuda", "--proposer",
+                           f"replay:{rounds}", "--budget", str(arguments.each), "--json", *options],
+                          stdout=subprocess.PIPE, text=True)
+    if made.stdout:
+        summary = json.loads(made.stdout)
+        print(*figures(summary, tried(summary["store"], {path.stem for path in problems.iterdir()})), sep="\n")
+    return made.returncode
 
 
 if __name__ == "__main__":
