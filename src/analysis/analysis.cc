@@ -11,6 +11,7 @@
 #include "analysis/range.h"
 #include "analysis/spread.h"
 #include "analysis/symbolic.h"
+#include "graph/trimmed.h"
 
 namespace hone {
 namespace {
@@ -119,7 +120,10 @@ class Analyzer {
     // A mask of ones or a place in a cache is a number in this file and not in every call: folded away as that number,
     // it would seem that nothing hangs on it.
     if (some_freed) {
-      if (const auto graph = Graph::Create(std::move(free))) influences.merge(Analyzer(*graph).Influences());
+      if (const auto graph = Graph::Create(std::move(free))) {
+        const auto trimmed = Trimmed(*graph);
+        influences.merge(Analyzer(trimmed ? *trimmed : *graph).Influences());
+      }
     }
     std::vector<std::string> names;
     for (const int t : ignored) {
@@ -320,6 +324,9 @@ std::string Sentence(const Flag& flag) {
 
 double CommonTolerance(DType dtype) { return dtype == DType::kF64 ? 1e-7 : IsSmallFloat(dtype) ? 1e-2 : 1e-4; }
 
-std::vector<Flag> Analyze(const Graph& graph) { return Analyzer(graph).Flags(); }
+std::vector<Flag> Analyze(const Graph& graph) {
+  const auto trimmed = Trimmed(graph);  // what reaches elements that nobody reads reaches no output
+  return Analyzer(trimmed ? *trimmed : graph).Flags();
+}
 
 }  // namespace hone

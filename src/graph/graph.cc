@@ -111,6 +111,21 @@ void GraphBuilder::AllowAnyOfEquals(int buffer) {
   if (stage >= 0) graph_.stages_[static_cast<std::size_t>(stage)].any_of_equals = true;
 }
 
+void GraphBuilder::Redefine(int buffer, std::vector<IndexVar> vars, Expr value) {
+  Buffer& made = graph_.buffers_[static_cast<std::size_t>(buffer)];
+  Stage& stage = graph_.stages_[static_cast<std::size_t>(made.stage)];
+  made.shape.clear();
+  for (const IndexVar& var : vars) made.shape.push_back(var.extent);
+  stage.vars = std::move(vars);
+  stage.value = std::move(value);
+}
+
+void GraphBuilder::Forget(int buffer) {
+  Stage& stage = graph_.stages_[static_cast<std::size_t>(this->buffer(buffer).stage)];
+  stage.value = Cast(0, stage.value->type);
+  stage.reshape_of = -1;
+}
+
 const Stage& GraphBuilder::stage_of(int buffer) const {
   return graph_.stages_[static_cast<std::size_t>(this->buffer(buffer).stage)];
 }

@@ -1,4 +1,4 @@
-// How a Graph comes to be: private to graph/ (Graph::Create, OpCall, WithPicks, WithExactWholes).
+// How a Graph comes to be: private to graph/ (Graph::Create, OpCall, Trimmed, WithPicks, WithExactWholes).
 #pragma once
 
 #include <map>
@@ -28,6 +28,10 @@ class GraphBuilder {
   int AddStep(std::string name, Shape shape, DType dtype, int node, int sequence, int along, bool reversed);
   void DefineStep(int buffer, Expr value);
   void AllowAnyOfEquals(int buffer);
+  // A stage's buffer in another shape, of which this is the element; one that nobody reads any more, which then reads
+  // nothing itself.
+  void Redefine(int buffer, std::vector<IndexVar> vars, Expr value);
+  void Forget(int buffer);
   int NewSequence() { return sequences_++; }
   const Stage& stage_of(int buffer) const;
   const Buffer& buffer(int id) const;

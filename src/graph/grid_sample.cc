@@ -13,7 +13,8 @@ void DefineGridSample(OpCall& call, int spatial) {
   const Operand x = call.Tensor("input"), grid = call.Tensor("grid");
   const std::int64_t mode = call.Int("interpolation_mode"), padding = call.Int("padding_mode");
   const bool align_corners = call.Bool("align_corners");
-  const auto dims = static_cast<std::size_t>(spatial), rank = dims + 2;
+  const auto dims = static_cast<std::size_t>(spatial);
+  const int rank = spatial + 2;
   if (x.rank() != rank || grid.rank() != rank || grid.dim(rank - 1) != spatial || grid.dim(0) != x.dim(0)) {
     return spatial == 2 ? call.Fail("needs input [n, c, h, w] and grid [n, h, w, 2]")
                         : call.Fail("needs input [n, c, d, h, w] and grid [n, d, h, w, 3]");

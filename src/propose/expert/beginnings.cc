@@ -13,6 +13,7 @@
 #include "dsl/family.h"
 #include "dsl/shape/matmul_shape.h"
 #include "dsl/way.h"
+#include "graph/trimmed.h"
 #include "propose/expert/cost.h"
 #include "propose/expert/first_groups.h"
 #include "propose/expert/pieces.h"
@@ -44,7 +45,9 @@ constexpr Cut kCuts[] = {
 
 class Beginner {
  public:
-  Beginner(const Graph& graph, const DeviceModel& machine) : graph_(graph), machine_(machine), memory_(graph) {}
+  // `of_what`: said of all that it makes.
+  Beginner(const Graph& graph, const DeviceModel& machine, std::string_view of_what = {})
+      : graph_(graph), machine_(machine), of_what_(of_what), memory_(graph) {}
 
   std::vector<Beginning> Make(std::vector<std::string>* missing) {
     const auto pieces = PiecesOf(memory_);
@@ -89,7 +92,7 @@ class Beginner {
   }
 
   void Write(const std::vector<Piece>& fused, const Cut& how) {
-    const std::string_view cut = how.words;
+    const std::string cut = fmt::format("{}{}", how.words, of_what_);
     const bool device = machine_.kind == DeviceKind::kCuda;
     // First in TF32, where the contract allows it: it is faster, and of the largest problems only one is tried.
     std::string unwritten;
@@ -265,6 +268,7 @@ class Beginner {
 
   const Graph& graph_;
   const DeviceModel& machine_;
+  const std::string_view of_what_;
   const Memory memory_;
   std::vector<Beginning> beginnings_;
   std::vector<std::string> missing_;
@@ -273,7 +277,14 @@ class Beginner {
 }  // namespace
 
 std::vector<Beginning> BeginningsIn(const Graph& graph, const DeviceModel& machine, std::vector<std::string>* missing) {
-  return Beginner(graph, machine).Make(missing);
+  auto beginnings = Beginner(graph, machine).Make(missing);
+  const auto trimmed = Trimmed(graph);
+  if (!trimmed) return beginnings;
+  for (Beginning& one : Beginner(*trimmed, machine, ", of what is read alone").Make(missing)) {
+    const auto same = [&](const Beginning& other) { return dsl::Print(other.program) == dsl::Print(one.program); };
+    if (std::ranges::none_of(beginnings, same)) beginnings.push_back(std::move(one));
+  }
+  return beginnings;
 }
 
 }  // namespace hone::expert

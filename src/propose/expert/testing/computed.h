@@ -11,8 +11,8 @@
 
 namespace hone::expert::testing {
 
-// `graph`: problem.json. Numbers are between -1 and 1.
-inline std::vector<double> Computed(const std::string& graph, const Fusion& fusion, const std::string& output) {
+// `graph`: a Graph, or problem.json. Numbers are between -1 and 1.
+inline std::vector<double> Computed(const auto& graph, const Fusion& fusion, const std::string& output) {
   const auto program = Written(graph, fusion);
   const auto checked = dsl::Check(*program, nullptr, TypicalDevice());
   const auto& kernels = std::get<dsl::KernelProgram>(checked);

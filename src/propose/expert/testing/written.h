@@ -13,20 +13,28 @@
 
 namespace hone::expert::testing {
 
-// `text`: problem.json.
-inline std::optional<dsl::Program> Written(const std::string& text, const Fusion& fusion = {},
+inline std::optional<dsl::Program> Written(const Graph& graph, const Fusion& fusion = {},
                                            const DeviceModel& device = TypicalDevice()) {
-  const auto problem = ParseProblem(text, "test");
-  EXPECT_TRUE(problem) << problem.error().message;
-  const auto graph = Graph::Create(*problem);
-  EXPECT_TRUE(graph) << graph.error().message;
-  const Memory memory(*graph);
+  const Memory memory(graph);
   auto program = WriteProgram(memory, Fuse(memory, PiecesOf(memory), fusion), device, Products::kF32);
   if (!program) return program;
-  const auto checked = dsl::Check(*program, &*problem, device);
+  const auto checked = dsl::Check(*program, &graph.problem(), device);
   const auto* complaint = std::get_if<dsl::Complaint>(&checked);
   EXPECT_EQ(complaint, nullptr) << complaint->message << "\n" << dsl::Print(*program);
   return program;
+}
+
+// `text`: problem.json.
+inline Graph GraphOf(const std::string& text) {
+  const auto problem = ParseProblem(text, "test");
+  EXPECT_TRUE(problem) << problem.error().message;
+  auto graph = Graph::Create(*problem);
+  EXPECT_TRUE(graph) << graph.error().message;
+  return *std::move(graph);
+}
+inline std::optional<dsl::Program> Written(const std::string& text, const Fusion& fusion = {},
+                                           const DeviceModel& device = TypicalDevice()) {
+  return Written(GraphOf(text), fusion, device);
 }
 
 inline std::string WrittenText(const std::string& text, const Fusion& fusion = {},

@@ -25,16 +25,18 @@ def turned(spectrum, cosine, sine):
 
 
 def short(spectrum, count, sign):
-    """The first `count` of the last dimension's transform."""
+    """The first `count` of the last dimension's transform. Real and imaginary parts of a place lie side by side, so that the first
+    few places are the first few columns of the product."""
     real, imaginary = spectrum
     cosine, sine = turns(real.shape[-1], count, real.shape[-1], real)
     sine = sine * sign
-    table = torch.cat([cosine, sine], 1)
+    table = torch.stack([cosine, sine], 2).flatten(1)
     if imaginary is None:
         made = real @ table
     else:
-        made = torch.cat([real, imaginary], -1) @ torch.cat([table, torch.cat([-sine, cosine], 1)], 0)
-    return made[..., :count], made[..., count:]
+        made = torch.cat([real, imaginary], -1) @ torch.cat([table, torch.stack([-sine, cosine], 2).flatten(1)], 0)
+    made = made.unflatten(-1, (count, 2))
+    return made[..., 0], made[..., 1]
 
 
 def each(function, spectrum):
