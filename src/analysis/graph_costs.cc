@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/collapse.h"
+#include "analysis/zero_terms.h"
 #include "graph/trimmed.h"
 #include "problem/problem.h"
 
@@ -16,8 +17,9 @@ namespace {
 constexpr std::size_t kKeptProblems = 16;
 
 GraphCosts FindOut(const Graph& whole) {
-  const auto trimmed = Trimmed(whole);
-  const Graph& graph = trimmed ? *trimmed : whole;
+  const auto without = WithoutZeroTerms(whole);
+  const auto trimmed = Trimmed(without ? *without : whole);
+  const Graph& graph = trimmed ? *trimmed : without ? *without : whole;
   const auto aside = [&](auto find) { return std::async(std::launch::async, find); };
   auto written = aside([&] { return GraphCost(graph, Which::kWritten); });
   auto sure = aside([&] { return GraphCost(graph, Which::kSure); });

@@ -4,6 +4,8 @@
 #include <limits>
 #include <set>
 
+#include "graph/reshape.h"
+
 namespace hone {
 namespace {
 
@@ -104,15 +106,7 @@ std::optional<Expr> ElementOf(const Graph& graph, const ExprNode& load) {
   if (stage.reshape_of >= 0) {
     const Shape& from = graph.buffers()[static_cast<std::size_t>(load.buffer)].shape;
     const Shape& to = graph.buffers()[static_cast<std::size_t>(stage.reshape_of)].shape;
-    if (from == to) return Load(stage.reshape_of, load.operands, load.type);
-    Expr flat(0);
-    for (std::size_t d = 0; d < from.size(); ++d) flat = flat * from[d] + load.operands[d];
-    std::vector<Expr> indices(to.size());
-    for (std::size_t d = to.size(); d-- > 0;) {
-      indices[d] = d == 0 ? flat : Apply(BinaryOp::kFloorMod, flat, to[d]);
-      flat = Apply(BinaryOp::kFloorDiv, flat, to[d]);
-    }
-    return Load(stage.reshape_of, std::move(indices), load.type);
+    return Load(stage.reshape_of, InShape(load.operands, from, to), load.type);
   }
   return Substitute(stage.value, [&](const IndexVar& var) -> Expr {
     for (std::size_t d = 0; d < stage.vars.size(); ++d) {

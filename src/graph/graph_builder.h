@@ -1,4 +1,5 @@
-// How a Graph comes to be: private to graph/ (Graph::Create, OpCall, Trimmed, WithPicks, WithExactWholes).
+// How a Graph comes to be: private to graph/ (Graph::Create, OpCall, Trimmed, WithoutZeroTerms, WithPicks,
+// WithExactWholes).
 #pragma once
 
 #include <map>

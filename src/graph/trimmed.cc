@@ -11,6 +11,7 @@
 #include "expr/affine.h"
 #include "expr/linear_index.h"
 #include "graph/graph_builder.h"
+#include "graph/reshape.h"
 
 namespace hone {
 namespace {
@@ -45,7 +46,11 @@ struct Dim {
   }
 };
 
-Expr Simple(const Expr& index) { return FromLinear(ToLinear(index)); }
+Shape ExtentsOf(const std::vector<Dim>& dims) {
+  Shape extents;
+  for (const Dim& dim : dims) extents.push_back(dim.extent);
+  return extents;
+}
 
 // As in the places that are kept.
 Expr Kept(const Dim& dim, const Expr& place) {
@@ -117,31 +122,6 @@ class Trimmer {
     return dims;
   }
 
-  // The places in `dims` of an element at these places of a shape.
-  static std::vector<Expr> PlacesIn(const std::vector<Dim>& dims, const std::vector<Expr>& indices,
-                                    const Shape& shape) {
-    const auto strides = DenseStrides(shape);
-    std::vector<Expr> places;
-    for (const Dim& dim : dims) {
-      std::vector<std::size_t> parts;  // the shape's dimensions that it is of, or that are parts of it
-      std::int64_t unit = dim.stride, end = dim.stride * dim.extent;
-      for (std::size_t d = 0; d < shape.size(); ++d) {
-        if (shape[d] == 1 || strides[d] * shape[d] <= dim.stride || strides[d] >= dim.stride * dim.extent) continue;
-        parts.push_back(d);
-        unit = std::min(unit, strides[d]);
-        end = std::max(end, strides[d] * shape[d]);
-      }
-      Expr place = 0;
-      for (const std::size_t d : parts)
-        place = parts.size() == 1 ? indices[d] : place + indices[d] * (strides[d] / unit);
-      if (parts.size() > 1) place = Simple(place);
-      if (unit < dim.stride) place = Simple(Apply(BinaryOp::kFloorDiv, place, dim.stride / unit));
-      // Not where it begins and ends as they do: what a condition keeps within them may be outside.
-      if (end > dim.stride * dim.extent) place = Simple(Apply(BinaryOp::kFloorMod, place, dim.extent));
-      places.push_back(std::move(place));
-    }
-    return places;
-  }
   // Whether no division is among them that the indices do not have.
   static bool AreAsSimple(const std::vector<Expr>& places, const std::vector<Expr>& indices) {
     return std::ranges::all_of(places, [&](const Expr& place) {
@@ -149,15 +129,17 @@ class Trimmer {
     });
   }
 
-  // Neighbours of which all is kept as one again.
+  // Neighbours as one again of which all of the inner one is kept, and of the outer one what lies in a row.
   static std::vector<Dim> Together(const std::vector<Dim>& dims) {
     std::vector<Dim> merged;
     for (const Dim& dim : dims) {
-      if (!merged.empty() && merged.back().kept() == merged.back().extent && dim.kept() == dim.extent) {
+      if (!merged.empty() && merged.back().step <= 1 && dim.kept() == dim.extent) {
         Dim& both = merged.back();
+        both.low *= dim.extent;
+        both.high = (both.high + 1) * dim.extent - 1;
         both.extent *= dim.extent;
         both.stride = dim.stride;
-        both.high = both.extent - 1;
+        both.step = 1;
       } else {
         merged.push_back(dim);
       }
@@ -182,7 +164,7 @@ class Trimmer {
     auto dims = DimsOf(names);
     if (!dims) return false;
     const auto places_of = [&](const ExprNode& load) {
-      return PlacesIn(*dims, load.operands, buffer(load.buffer).shape);
+      return InShape(load.operands, buffer(load.buffer).shape, ExtentsOf(*dims));
     };
     for (const ExprNode* load : loads) {
       if (load->may_miss) return false;
@@ -214,21 +196,15 @@ class Trimmer {
   void Redefine(std::size_t s, const std::vector<Dim>& dims) {
     const Stage& stage = graph_.stages()[s];
     const Shape& shape = buffer(stage.buffer).shape;
-    const auto strides = DenseStrides(shape);
     std::vector<IndexVar> vars;
     std::vector<Expr> indices;
-    Shape extents;
     for (const Dim& dim : dims) {
       vars.push_back(NewIndex(dim.kept()));
       indices.push_back(Expr(vars.back()) * std::max<std::int64_t>(dim.step, 1) + dim.low);
-      extents.push_back(dim.extent);
     }
-    std::vector<Dim> own;
-    for (std::size_t d = 0; d < shape.size(); ++d) own.push_back({.stride = strides[d], .extent = shape[d]});
-    const auto at = PlacesIn(own, indices, extents);
+    const auto at = InShape(indices, ExtentsOf(dims), shape);
     std::map<int, Expr> places;  // by the index that it was
-    for (std::size_t d = 0; d < shape.size(); ++d) places[stage.vars[d].id] = shape[d] == 1 ? Expr(0) : at[d];
-    for (auto& [_, place] : places) place = Simple(place);
+    for (std::size_t d = 0; d < shape.size(); ++d) places[stage.vars[d].id] = FromLinear(ToLinear(at[d]));
     value(s) = Substitute(value(s), [&](const IndexVar& var) -> Expr {
       const auto at = places.find(var.id);
       return at == places.end() ? Expr() : at->second;

@@ -15,8 +15,8 @@
 namespace hone::dsl {
 namespace {
 
-constexpr std::int64_t kSharedBytes = 48 << 10;         // that every block may have
-constexpr Shortest kShortest{.inner = 2, .across = 8};  // fewer side by side are not worth a square
+constexpr std::int64_t kSharedBytes = 48 << 10;                     // that every block may have
+constexpr Shortest kShortest{.inner = 2, .across = 8, .apart = 2};  // fewer side by side are not worth a square
 constexpr std::int64_t kWarp = 32, kWordBytes = 4, kLineBytes = 128;
 constexpr double kLongChain = 60;  // operations: written out once, not once an element of a thread
 
@@ -87,7 +87,8 @@ class TurnedMap {
   std::int64_t WordOf() const {
     const std::size_t bytes = Bytes(TypeOf(turned_[0]));
     const std::int64_t word = std::max<std::int64_t>(kWordBytes / static_cast<std::int64_t>(bytes), 1);
-    const bool same = std::all_of(turned_.begin(), turned_.end(), [&](int o) { return Bytes(TypeOf(o)) == bytes; });
+    const bool same = std::all_of(turned_.begin(), turned_.end(),
+                                  [&](int o) { return Bytes(TypeOf(o)) == bytes && loops_.Strides(o)[across_] == 1; });
     const bool whole = loops_.dims[inner()].extent % word == 0 && loops_.dims[across_].extent % word == 0;
     return same && whole && IntSetting(kernel_, "pack") >= word && TurnedRowsBegin(kWordBytes) ? word : 1;
   }

@@ -9,10 +9,14 @@
 namespace hone {
 namespace {
 
-// Ragged edges; three dimensions, beside what lies as the result does; rows shorter than a square, in the result and in
-// the operand; two operands turned, in small squares; f64; halves in pairs, beside what lies as the result does and
-// what does not, and where a row begins between two; bytes by fours.
+// The two parts of complex numbers, of floats and of halves. Ragged edges; three dimensions, beside what lies as the
+// result does; rows shorter than a square, in the result and in the operand; two operands turned, in small squares;
+// f64; halves in pairs, beside what lies as the result does and what does not, and where a row begins between two;
+// bytes by fours.
 constexpr std::string_view kPrograms[] = {
+    "input x: f32[300, 530, 2]\noutput y: f32[530, 300]\nview v = x: [530, 300] strides [2, 1060]\n"
+    "view w = x: [530, 300] strides [2, 1060] offset 1\ny = map(square(v) + square(w))",
+    "input x: f16[170, 94, 2]\noutput y: f16[94, 170]\nview v = x: [94, 170] strides [2, 188]\ny = map(v * 2)",
     "input x: f32[300, 530]\noutput y: f32[530, 300]\nview v = x: [530, 300] strides [1, 530]\ny = map(v * 2)",
     "input x: f32[5, 40, 33]\ninput b: f32[33]\noutput y: f32[33, 5, 40]\n"
     "view v = x: [33, 5, 40] strides [1, 1320, 33]\nview c = b: [33, 1, 1] strides [1, 0, 0]\ny = map(v + c)",

@@ -97,9 +97,10 @@ std::int64_t Loops::Count(bool reduced) const {
 std::optional<std::size_t> AcrossDim(const std::vector<std::int64_t>& strides, const std::vector<std::int64_t>& extents,
                                      const Shortest& shortest) {
   const std::size_t last = extents.size() - 1;
-  if (extents[last] < shortest.inner || strides[last] == 0 || strides[last] == 1) return std::nullopt;
+  const auto side_by_side = [&](std::size_t d) { return strides[d] >= 1 && strides[d] <= shortest.apart; };
+  if (extents[last] < shortest.inner || strides[last] == 0 || side_by_side(last)) return std::nullopt;
   for (std::size_t d = last; d-- > 0;) {
-    if (strides[d] == 1 && extents[d] >= shortest.across) return d;
+    if (side_by_side(d) && extents[d] >= shortest.across) return d;
   }
   return std::nullopt;
 }

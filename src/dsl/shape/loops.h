@@ -44,6 +44,7 @@ class Loops {
 struct Shortest {
   std::int64_t inner = 1;   // the innermost of the result
   std::int64_t across = 1;  // the one along which an operand lies side by side
+  std::int64_t apart = 1;   // elements that lie no further apart count as side by side: 2, the parts of complex numbers
 };
 // The dimension along which an operand with these strides lies side by side, if that is not the innermost one.
 std::optional<std::size_t> AcrossDim(const std::vector<std::int64_t>& strides, const std::vector<std::int64_t>& extents,

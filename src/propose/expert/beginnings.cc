@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "analysis/zero_terms.h"
 #include "dsl/cuda/attention_held.h"
 #include "dsl/family.h"
 #include "dsl/shape/matmul_shape.h"
@@ -278,9 +279,11 @@ class Beginner {
 
 std::vector<Beginning> BeginningsIn(const Graph& graph, const DeviceModel& machine, std::vector<std::string>* missing) {
   auto beginnings = Beginner(graph, machine).Make(missing);
-  const auto trimmed = Trimmed(graph);
-  if (!trimmed) return beginnings;
-  for (Beginning& one : Beginner(*trimmed, machine, ", of what is read alone").Make(missing)) {
+  const auto without = WithoutZeroTerms(graph);
+  const auto trimmed = Trimmed(without ? *without : graph);
+  if (!trimmed && !without) return beginnings;
+  const std::string_view words = trimmed ? ", of what is read alone" : ", without terms that are zero";
+  for (Beginning& one : Beginner(trimmed ? *trimmed : *without, machine, words).Make(missing)) {
     const auto same = [&](const Beginning& other) { return dsl::Print(other.program) == dsl::Print(one.program); };
     if (std::ranges::none_of(beginnings, same)) beginnings.push_back(std::move(one));
   }

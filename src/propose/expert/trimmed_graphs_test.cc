@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "analysis/zero_terms.h"
 #include "graph/trimmed.h"
 #include "propose/expert/beginnings.h"
 #include "propose/expert/testing/computed.h"
@@ -20,7 +21,8 @@ void ExpectTheSame(std::string_view x, std::string_view w, std::string_view y, s
   {{"name": "w", "shape": {}, "dtype": "f32", "role": "input", "generator": {{"kind": "normal", "mean": 0, "deviation": 1}}}},
   {{"name": "y", "shape": {}, "dtype": "f32", "role": "output"}}], "graph": [{}]}})",
                                           x, w, y, nodes));
-  const auto trimmed = Trimmed(graph);
+  const auto without = WithoutZeroTerms(graph);
+  const auto trimmed = Trimmed(without ? *without : graph);
   ASSERT_TRUE(trimmed);
   for (const Fusion& fusion :
        {Fusion{}, Fusion{.maps = false, .epilogues = false, .norms = false, .attention = false, .products = false}}) {
@@ -66,6 +68,21 @@ TEST(TrimmedGraphsTest, PlacesOfTwoPartsBehindAConvolution) {
     {"op": "aten.slice.Tensor", "args": {"self": "%top", "dim": 3, "start": 0, "end": 3}, "outputs": ["left"]},
     {"op": "aten.slice.Tensor", "args": {"self": "%top", "dim": 3, "start": 4, "end": 7}, "outputs": ["right"]},
     {"op": "aten.mul.Tensor", "args": {"self": "%left", "other": "%right"}, "outputs": ["y"]})");
+}
+
+TEST(TrimmedGraphsTest, RowsThatArePaddedAndMultipliedWithATableOfWhichTheFirstColumnsAreRead) {
+  ExpectTheSame("[2, 5, 3]", "[4]", "[2, 5, 4]", R"(
+    {"op": "aten.arange.start_step", "args": {"start": 0, "end": 8}, "outputs": ["i"]},
+    {"op": "aten._to_copy", "args": {"self": "%i", "dtype": "f32"}, "outputs": ["reals"]},
+    {"op": "aten.unsqueeze", "args": {"self": "%reals", "dim": 1}, "outputs": ["rows"]},
+    {"op": "aten.mul.Tensor", "args": {"self": "%rows", "other": "%reals"}, "outputs": ["products"]},
+    {"op": "aten.cos", "args": {"self": "%products"}, "outputs": ["table"]},
+    {"op": "aten.constant_pad_nd", "args": {"self": "%x", "pad": [1, 4], "value": 0.0}, "outputs": ["p"]},
+    {"op": "aten.view", "args": {"self": "%p", "size": [10, 8]}, "outputs": ["flat"]},
+    {"op": "aten.mm", "args": {"self": "%flat", "mat2": "%table"}, "outputs": ["m"]},
+    {"op": "aten.view", "args": {"self": "%m", "size": [2, 5, 4, 2]}, "outputs": ["pairs"]},
+    {"op": "aten.select.int", "args": {"self": "%pairs", "dim": 3, "index": 0}, "outputs": ["even"]},
+    {"op": "aten.mul.Tensor", "args": {"self": "%even", "other": "%w"}, "outputs": ["y"]})");
 }
 
 TEST(TrimmedGraphsTest, IsTriedFirstAndSaysSo) {

@@ -26,7 +26,7 @@ def turned(spectrum, cosine, sine):
 
 def short(spectrum, count, sign):
     """The first `count` of the last dimension's transform. Real and imaginary parts of a place lie side by side, so that the first
-    few places are the first few columns of the product."""
+    few places are the first few rows and columns of the product."""
     real, imaginary = spectrum
     cosine, sine = turns(real.shape[-1], count, real.shape[-1], real)
     sine = sine * sign
@@ -34,7 +34,7 @@ def short(spectrum, count, sign):
     if imaginary is None:
         made = real @ table
     else:
-        made = torch.cat([real, imaginary], -1) @ torch.cat([table, torch.stack([-sine, cosine], 2).flatten(1)], 0)
+        made = torch.stack([real, imaginary], -1).flatten(-2) @ torch.stack([table, torch.stack([-sine, cosine], 2).flatten(1)], 1).flatten(0, 1)
     made = made.unflatten(-1, (count, 2))
     return made[..., 0], made[..., 1]
 
@@ -107,8 +107,8 @@ def to_reals(self, dim, normalization, last_dim_size):
         cosine, sine = turns(half, last_dim_size, last_dim_size, real)
         twice = torch.where(inner, 2.0, 1.0)[:, None].to(real.dtype)
         # The imaginary part of the first, and of the one in the middle, is nothing's.
-        table = torch.cat([cosine * twice, torch.where(inner[:, None], -2.0 * sine, 0.0)], 0)
-        signal = torch.cat([real, imaginary], -1) @ table
+        table = torch.stack([cosine * twice, torch.where(inner[:, None], -2.0 * sine, 0.0)], 1).flatten(0, 1)
+        signal = torch.stack([real, imaginary], -1).flatten(-2) @ table
     else:
         imaginary = torch.where(inner, imaginary, 0.0)
         behind = slice(1, last_dim_size - half + 1)
