@@ -129,6 +129,7 @@ class LaidOut {
   bool Do() {
     bool any = false;
     for (std::size_t i = 0; i < program_.statements.size(); ++i) {
+      if (program_.statements[i].family == "matmul") any |= CopyFactors(i);
       if (!ReadsBeside(program_.statements[i])) continue;
       for (const auto& name : ReadBeside(program_.statements[i])) {
         const auto view = std::ranges::find(program_.views, name, &dsl::View::name);
@@ -383,23 +384,54 @@ class LaidOut {
     // It is read, written, and one kernel more.
     if (!once_.contains(view.base)) gains -= static_cast<double>(ElementCount(read.shape)) * (Reading(view) + 1);
     if (gains <= 0) return false;
-    Statement copy;
-    copy.family = "map";
-    copy.operands = {dsl::Name(read.shape == view.shape ? view.name : AddView(read))};
-    copy.target = Fresh(view.base + "_rows");
-    copy.target_shape = read.shape;
-    if (const auto type = types_.find(view.base); type != types_.end()) copy.target_type = type->second;
+    const std::string copy = InsertCopy(view, read, reader);
     for (std::size_t i = reader; i < program_.statements.size(); ++i) {
       Statement& statement = program_.statements[i];
       if (!ReadsBeside(statement) || !TakesAnyView(statement, view.name)) continue;
-      Rename(statement, {{view.name, copy.target}});
+      Rename(statement, {{view.name, copy}});
     }
+    return true;
+  }
+
+  // Factors that are the same in each run, and of which neither rows nor columns lie side by side, as parts of complex
+  // weights do not: products read copies, which are made once.
+  bool CopyFactors(std::size_t& reader) {
+    bool any = false;
+    for (std::size_t f = 0; f < std::min<std::size_t>(program_.statements[reader].operands.size(), 2); ++f) {
+      const TermPtr factor = program_.statements[reader].operands[f];
+      const auto view = factor->kind == Term::Kind::kName ? values_.find(factor->name) : values_.end();
+      if (view == values_.end() || !once_.contains(view->second.base) || view->second.shape.size() < 2) continue;
+      const dsl::View read = view->second;
+      const std::size_t last = read.shape.size() - 1;
+      const auto apart = [&](std::size_t d) { return read.shape[d] > 1 && read.strides[d] > 1; };
+      if (!apart(last) || !apart(last - 1)) continue;
+      const std::string copy = InsertCopy(read, read, reader);
+      for (std::size_t i = reader; i < program_.statements.size(); ++i) {
+        Statement& statement = program_.statements[i];
+        if (statement.family != "matmul") continue;
+        for (TermPtr& operand : statement.operands) {
+          if (operand->kind == Term::Kind::kName && operand->name == read.name) operand = dsl::Name(copy);
+        }
+      }
+      any = true;
+    }
+    return any;
+  }
+
+  // A copy of the view, made of `read`, in front of the statement, which is one later then.
+  std::string InsertCopy(const dsl::View& view, const dsl::View& read, std::size_t& reader) {
+    Statement copy;
+    copy.family = "map";
+    copy.operands = {dsl::Name(read.shape == view.shape ? view.name : AddView(read))};
+    const std::string name = copy.target = Fresh(view.base + "_rows");
+    copy.target_shape = read.shape;
+    if (const auto type = types_.find(view.base); type != types_.end()) copy.target_type = type->second;
     program_.statements.insert(program_.statements.begin() + static_cast<std::ptrdiff_t>(reader), std::move(copy));
     makers_.clear();
     for (std::size_t i = 0; i < program_.statements.size(); ++i) makers_[program_.statements[i].target] = i;
     Add(reader);
     ++reader;
-    return true;
+    return name;
   }
 
   Program& program_;

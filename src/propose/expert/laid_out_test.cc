@@ -83,6 +83,25 @@ std::string LaidOutText(const std::string& text) {
   return dsl::Print(program).substr(std::string("program p\n").size());
 }
 
+TEST(LaidOutTest, FactorsThatLieAcrossAreCopiedWhereThatIsDoneOnce) {
+  // The parts of complex weights; what lies side by side along one of its dimensions stays.
+  const std::string rest = R"(input x: f32[128, 64]
+output y: f32[128, 32]
+output z: f32[128, 32]
+view part = w: [64, 32] strides [64, 2] offset 1
+view turned = v: [64, 32] strides [1, 64]
+y = matmul(x, part) -> it + 1
+z = matmul(x, turned) -> it * 2
+)";
+  const std::string weights = "param w: f32[64, 32, 2]\nparam v: f32[32, 64]\n";
+  const std::string copied = LaidOutText(weights + rest);
+  EXPECT_NE(copied.find("w_rows: f32 = map(part)\ny = matmul(x, w_rows) -> it + 1\nz = matmul(x, turned)"),
+            std::string::npos)
+      << copied;
+  const std::string inputs = "input w: f32[64, 32, 2]\ninput v: f32[32, 64]\n";
+  EXPECT_NE(LaidOutText(inputs + rest).find("y = matmul(x, part)"), std::string::npos);
+}
+
 TEST(LaidOutTest, AMapGoesThroughItsOperandsInTheNewOrderAndOthersReadItByViews) {
   EXPECT_EQ(LaidOutText(R"(input q: bf16[8, 8, 256, 64]
 input a: bf16[256, 256, 8]
