@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "analysis/collapse.h"
@@ -282,6 +283,29 @@ std::string Flops(double value) {
   return fmt::format("{:.3g} {}FLOP", value, kPrefixes[prefix]);
 }
 
+// Where most of the work makes elements that no output reads. `trimmed`: the graph without them.
+std::optional<Flag> Unread(const Graph& graph, const Graph& trimmed) {
+  const auto live = LiveStages(graph), still = LiveStages(trimmed);
+  double written = 0, needed = 0, most = 0;
+  std::size_t worst = 0;
+  for (std::size_t s = 0; s < live.size(); ++s) {
+    const double before = live[s] ? StageCost(graph, s).flops() : 0;
+    const double after = still[s] ? StageCost(trimmed, s).flops() : 0;
+    written += before;
+    needed += after;
+    if (before - after <= most) continue;
+    most = before - after;
+    worst = s;
+  }
+  const int node = graph.stages()[worst].node;
+  if (node < 0 || written - needed < kSavedAtLeast * written) return std::nullopt;
+  return Flag{.kind = FlagKind::kCollapsible,
+              .flops_written = written,
+              .flops_needed = needed,
+              .reason = fmt::format("no output reads most of what node {} ({}) makes", node,
+                                    graph.problem().nodes[static_cast<std::size_t>(node)].op)};
+}
+
 }  // namespace
 
 std::string_view Name(FlagKind kind) {
@@ -326,7 +350,12 @@ double CommonTolerance(DType dtype) { return dtype == DType::kF64 ? 1e-7 : IsSma
 
 std::vector<Flag> Analyze(const Graph& graph) {
   const auto trimmed = Trimmed(graph);  // what reaches elements that nobody reads reaches no output
-  return Analyzer(trimmed ? *trimmed : graph).Flags();
+  std::vector<Flag> flags = Analyzer(trimmed ? *trimmed : graph).Flags();
+  auto unread = trimmed ? Unread(graph, *trimmed) : std::nullopt;
+  // Of an output that hangs on nothing more is unread than not.
+  const auto hangs_on_none = [](const Flag& flag) { return !flag.output.empty(); };
+  if (unread && std::ranges::none_of(flags, hangs_on_none)) flags.push_back(*std::move(unread));
+  return flags;
 }
 
 }  // namespace hone

@@ -20,7 +20,7 @@ enum class FlagKind : std::uint8_t {
   kIgnoresInput,  // no output hangs on an input, were it drawn otherwise: one that is a number in the file may be used
   kNearlyZero,    // 0 would pass for an output
   kNearlyConstant,  // some constant would pass for an output, or the output for one draw of the inputs for all others
-  kCollapsible,     // algebra saves at least half of the work
+  kCollapsible,     // algebra saves at least half of the work, or so much of it makes what nobody reads
 };
 
 std::string_view Name(FlagKind kind);  // "zero", "nearly-constant"

@@ -220,6 +220,26 @@ TEST(AnalysisTest, RowSumsOfAProductNeedNoProduct) {
   EXPECT_NEAR(flags[0].flops_needed, 512 * 256 + 2 * 64 * 512, 2e3);
 }
 
+TEST(AnalysisTest, WorkForWhatNoOutputReadsIsNone) {
+  const Graph graph = SmallGraph("fp32", "x f32 8x16x64, w:parameter f32 64x512", "y f32 8x512", R"([
+    {"op": "view", "args": {"self": "%x", "size": [128, 64]}, "outputs": ["rows"]},
+    {"op": "mm", "args": {"self": "%rows", "mat2": "%w"}, "outputs": ["flat"]},
+    {"op": "view", "args": {"self": "%flat", "size": [8, 16, 512]}, "outputs": ["tokens"]},
+    {"op": "select", "args": {"self": "%tokens", "dim": 1, "index": -1}, "outputs": ["y"]}])");
+  const auto flags = Analyze(graph);
+  ASSERT_EQ(Names(flags), "collapsible");
+  EXPECT_EQ(Sentence(flags[0]),
+            "524 kFLOP would do in place of 8.39 MFLOP: no output reads most of what node 1 (mm) makes");
+}
+
+TEST(AnalysisTest, AnInputThatReachesUnreadElementsAloneReachesNoOutput) {
+  EXPECT_EQ(KindsOf("x f32 8x64, p:parameter f32 1x64", "y f32 64", R"([
+    {"op": "cat", "args": {"tensors": ["%p", "%x"], "dim": 0}, "outputs": ["all"]},
+    {"op": "exp", "args": {"self": "%all"}, "outputs": ["e"]},
+    {"op": "select", "args": {"self": "%e", "dim": 0, "index": 0}, "outputs": ["y"]}])"),
+            "ignores-all");
+}
+
 TEST(AnalysisTest, ASumOfWhatIsNotLinearIsLeftAlone) {
   EXPECT_EQ(KindsOf("x f32 64x512, w:parameter f32 256x512", "y f32 64", R"([
     {"op": "linear", "args": {"input": "%x", "weight": "%w"}, "outputs": ["l"]},

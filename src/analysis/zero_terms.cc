@@ -113,6 +113,7 @@ class NonZeros {
 
   Span OfLoad(const ExprNode& load, const IndexVar& var) {
     Span span = All(var.extent);
+    if (load.may_miss) return span;
     for (std::size_t d = 0; d < load.operands.size(); ++d) {
       auto place = AffineOf(load.operands[d]);
       if (!place) continue;

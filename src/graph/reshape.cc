@@ -28,8 +28,7 @@ std::vector<Expr> InShape(const std::vector<Expr>& indices, const Shape& from, c
       places.push_back(indices[parts[0]]);
       continue;
     }
-    // From one dimension that is split or merged all others follow in steps that divide one another, or they do not
-    // and the flat position has to do.
+    // Dimensions that are split or merged begin at steps of one another; of others the flat position has to do.
     const bool divide =
         stride % unit == 0 && std::ranges::all_of(parts, [&](std::size_t d) { return strides[d] % unit == 0; });
     Expr place = 0;

@@ -1,7 +1,6 @@
 #include "graph/trimmed.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
