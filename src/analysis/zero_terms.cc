@@ -147,7 +147,7 @@ class NonZeros {
     if (const auto known = buffers_.find(key); known != buffers_.end()) return known->second;
     const Buffer& of = graph_.buffers()[static_cast<std::size_t>(buffer)];
     Span span = All(of.shape[dim]);
-    if (of.stage >= 0) {
+    if (of.stage >= 0 && ElementCount(of.shape) > 0) {
       const Stage& stage = graph_.stages()[static_cast<std::size_t>(of.stage)];
       if (stage.reshape_of >= 0) {
         span = OfReshaped(of.shape, stage.reshape_of, dim);
@@ -209,7 +209,7 @@ class Shorter {
     Expr body = sum->operands[0];
     for (IndexVar& var : over) {
       const Span span = non_zeros_.Of(body, var);
-      if (static_cast<double>(span.count()) > kTermsKept * static_cast<double>(var.extent)) continue;
+      if (var.extent == 0 || static_cast<double>(span.count()) > kTermsKept * static_cast<double>(var.extent)) continue;
       any_ = true;
       if (span.none()) return Cast(0, sum->type);
       const IndexVar shorter = NewIndex(span.count());

@@ -63,6 +63,16 @@ TEST(ZeroTermsTest, ZerosAreFoundThroughProductsAndOtherShapes) {
             "16 3");
 }
 
+TEST(ZeroTermsTest, SumsOfNothingAndOfWhatHasNoElementsStay) {
+  EXPECT_EQ(TermsOf("x f32 0x4x4, z f32 4x0", "y f32 0x16, s f32 2x0", Nodes(R"(
+      {"op": "aten.view", "args": {"self": "%x", "size": [0, 16]}, "outputs": ["p"]},
+      {"op": "aten.mm", "args": {"self": "%p", "mat2": "%table"}, "outputs": ["y"]},
+      {"op": "aten.exp", "args": {"self": "%z"}, "outputs": ["e"]},
+      {"op": "aten.view", "args": {"self": "%e", "size": [2, 2, 0]}, "outputs": ["v"]},
+      {"op": "aten.sum.dim_IntList", "args": {"self": "%v", "dim": [1]}, "outputs": ["s"]})")),
+            "");
+}
+
 TEST(ZeroTermsTest, NothingIsLeftOfASumOfZeros) {
   const auto graph = WithoutZeroTerms(SmallGraph("fp32", "x f32 4x16", "y f32 4x16", Nodes(R"(
       {"op": "aten.full", "args": {"size": [4, 16], "fill_value": 0.0, "dtype": "f32"}, "outputs": ["z"]},

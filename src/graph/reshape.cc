@@ -8,6 +8,7 @@
 namespace hone {
 
 std::vector<Expr> InShape(const std::vector<Expr>& indices, const Shape& from, const Shape& to) {
+  if (ElementCount(to) == 0) return std::vector<Expr>(to.size(), 0);
   const auto strides = DenseStrides(from), others = DenseStrides(to);
   std::vector<Expr> places;
   for (std::size_t t = 0; t < to.size(); ++t) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "graph/reshape.h"
 #include "graph/testing/small_problem.h"
 
 namespace hone {
@@ -88,6 +89,15 @@ TEST(TrimmedTest, APaddedPlaceIsNoneThatIsRead) {
       {"op": "aten.constant_pad_nd", "args": {"self": "%e", "pad": [2, 2], "value": 0.0}, "outputs": ["p"]},
       {"op": "aten.slice.Tensor", "args": {"self": "%p", "dim": 1, "start": 0, "end": 6}, "outputs": ["y"]}])"),
             "e[8, 4], p[8, 6], y[8, 6]");
+}
+
+TEST(TrimmedTest, OfWhatHasNoElementsNothingIsLookedFor) {
+  EXPECT_EQ(ShapesOf("x f32 0x6", "y f32 0x3x2", R"([
+      {"op": "aten.exp", "args": {"self": "%x"}, "outputs": ["e"]},
+      {"op": "aten.view", "args": {"self": "%e", "size": [0, 3, 2]}, "outputs": ["v"]},
+      {"op": "aten.exp", "args": {"self": "%v"}, "outputs": ["y"]}])"),
+            "");
+  EXPECT_EQ(InShape({0, 0}, {0, 6}, {0, 3, 2}).size(), 3u);
 }
 
 TEST(TrimmedTest, ScansAreLeftAsTheyAre) {
