@@ -114,16 +114,26 @@ class NonZeros {
   Span OfLoad(const ExprNode& load, const IndexVar& var) {
     Span span = All(var.extent);
     if (load.may_miss) return span;
+    // Whether the index names a place of some dimension together with others, or may do so of what this is a reshape
+    // of.
+    bool shared = SourceOf(graph_, load.buffer) != load.buffer;
     for (std::size_t d = 0; d < load.operands.size(); ++d) {
+      std::vector<IndexVar> others;
+      bool named = false;
+      Visit(load.operands[d], [&](const ExprNode& node) {
+        if (node.kind != Expr::Kind::kIndex) return;
+        if (node.index.id == var.id) {
+          named = true;
+        } else {
+          others.push_back(node.index);
+        }
+      });
       auto place = AffineOf(load.operands[d]);
+      shared |= named && (!place || !others.empty());
       if (!place) continue;
       const std::int64_t times = place->of(var);
       if (times < 0) continue;
       const Span there = OfBuffer(load.buffer, d);
-      std::vector<IndexVar> others;
-      Visit(load.operands[d], [&](const ExprNode& node) {
-        if (node.kind == Expr::Kind::kIndex) others.push_back(node.index);
-      });
       place->coefficient.erase(var.id);
       const WholeRange rest = RangeOf(*place, others);
       if (times == 0) {
@@ -132,7 +142,7 @@ class NonZeros {
       }
       span = Both(span, {-Floor(rest.high - there.begin, times), Floor(there.end - 1 - rest.low, times) + 1});
     }
-    if (span.count() < var.extent || depth_ == kDeepest) return span;
+    if (!shared || span.count() < var.extent || depth_ == kDeepest) return span;
     // What no dimension says by itself its definition may, at these places.
     const auto element = ElementOf(graph_, load);
     if (!element || !UsesIndex(*element, var.id)) return span;
@@ -147,6 +157,8 @@ class NonZeros {
     if (const auto known = buffers_.find(key); known != buffers_.end()) return known->second;
     const Buffer& of = graph_.buffers()[static_cast<std::size_t>(buffer)];
     Span span = All(of.shape[dim]);
+    if (nested_ == kNested) return span;
+    ++nested_;
     if (of.stage >= 0 && ElementCount(of.shape) > 0) {
       const Stage& stage = graph_.stages()[static_cast<std::size_t>(of.stage)];
       if (stage.reshape_of >= 0) {
@@ -155,6 +167,7 @@ class NonZeros {
         span = Of(stage.value, stage.vars[dim]);
       }
     }
+    --nested_;
     return buffers_[key] = span;
   }
 
@@ -176,9 +189,10 @@ class NonZeros {
     return All(shape[dim]);
   }
 
-  static constexpr int kDeepest = 8;  // definitions of definitions
+  static constexpr int kDeepest = 8;   // definitions that are put in place of loads
+  static constexpr int kNested = 500;  // buffers that are made of buffers
   const Graph& graph_;
-  int depth_ = 0;
+  int depth_ = 0, nested_ = 0;
   DefinedRanges ranges_;
   std::map<std::pair<int, std::size_t>, Span> buffers_;
 };
