@@ -20,12 +20,12 @@ constexpr double kKept = 0.9;
 
 // A dimension that no shape of a buffer takes apart further, and what is read of it.
 struct Dim {
-  std::int64_t stride = 1, extent = 1;
+  std::int64_t extent = 1;
   std::int64_t low = 0, high = -1;  // the first place and the last
-  std::int64_t step = 0;            // every so many; 0: none but the first was met yet
-  bool any = false;
+  std::int64_t apart = 0;           // from one to the next; 0: none but the first was met yet
 
-  std::int64_t kept() const { return (high - low) / std::max<std::int64_t>(step, 1) + 1; }
+  std::int64_t step() const { return std::max<std::int64_t>(apart, 1); }
+  std::int64_t kept() const { return (high - low) / step() + 1; }
   void Add(const Expr& place) {
     const auto [least, most] = IndexRange(place);
     const auto end = static_cast<double>(extent - 1);
@@ -34,14 +34,14 @@ struct Dim {
     // What lies outside is behind a condition that keeps it there.
     const bool inside = least >= 0 && most <= end;
     const auto affine = AffineOf(place);
-    step = std::gcd(step, inside && affine ? 0 : 1);
+    apart = std::gcd(apart, inside && affine ? 0 : 1);
     if (affine) {
-      for (const auto& [_, times] : affine->coefficient) step = std::gcd(step, times);
+      for (const auto& [_, times] : affine->coefficient) apart = std::gcd(apart, times);
     }
-    if (any) step = std::gcd(step, first - low);
-    low = any ? std::min(low, first) : first;
-    high = any ? std::max(high, last) : last;
-    any = true;
+    const bool met = low <= high;
+    if (met) apart = std::gcd(apart, first - low);
+    low = met ? std::min(low, first) : first;
+    high = met ? std::max(high, last) : last;
   }
 };
 
@@ -55,9 +55,8 @@ Shape ExtentsOf(const std::vector<Dim>& dims) {
 Expr Kept(const Dim& dim, const Expr& place) {
   if (dim.kept() == 1) return 0;
   LinearIndex at = ToLinear(place - dim.low);
-  const std::int64_t step = std::max<std::int64_t>(dim.step, 1);
-  at.constant /= step;  // which divides all of it
-  for (auto& [_, times] : at.atoms) times /= step;
+  at.constant /= dim.step();  // which divides all of it
+  for (auto& [_, times] : at.atoms) times /= dim.step();
   return FromLinear(std::move(at));
 }
 
@@ -67,25 +66,23 @@ class Trimmer {
     for (std::size_t s = 0; s < graph.stages().size(); ++s) {
       if (live_[s]) Learn(s);
     }
-    for (std::size_t b = 0; b < graph.buffers().size(); ++b) {
-      const int buffer = static_cast<int>(b);
-      names_[SourceOf(graph, buffer)].push_back(buffer);
-    }
     for (std::size_t o = 0; o < graph.problem().Outputs().size(); ++o)
       outputs_.insert(SourceOf(graph, graph.Output(o)));
   }
 
   std::optional<Graph> Run() {
-    bool any = false;
     for (std::size_t s = live_.size(); s-- > 0;) {
       const Stage& stage = graph_.stages()[s];
       if (!live_[s] || stage.reshape_of >= 0 || stage.sequence >= 0 || stage.any_of_equals) continue;
       if (outputs_.contains(stage.buffer)) continue;
-      any |= Trim(s);
+      if (Trim(s)) trimmed_.insert(stage.buffer);
     }
-    if (!any) return std::nullopt;
+    if (trimmed_.empty()) return std::nullopt;
     for (std::size_t s = 0; s < live_.size(); ++s) {
-      if (!live_[s]) builder_.Forget(graph_.stages()[s].buffer);  // it may read what has another shape now
+      const Stage& stage = graph_.stages()[s];
+      // It may read what has another shape now.
+      if (!live_[s] || (stage.reshape_of >= 0 && trimmed_.contains(SourceOf(graph_, stage.buffer))))
+        builder_.Forget(stage.buffer);
     }
     return builder_.Take();
   }
@@ -116,7 +113,7 @@ class Trimmer {
     std::vector<Dim> dims;
     for (auto stride = strides.rbegin(); stride != strides.rend(); outer = *stride++) {
       if (outer % *stride != 0) return std::nullopt;
-      if (outer > *stride) dims.push_back({.stride = *stride, .extent = outer / *stride});
+      if (outer > *stride) dims.push_back({.extent = outer / *stride});
     }
     return dims;
   }
@@ -132,13 +129,12 @@ class Trimmer {
   static std::vector<Dim> Together(const std::vector<Dim>& dims) {
     std::vector<Dim> merged;
     for (const Dim& dim : dims) {
-      if (!merged.empty() && merged.back().step <= 1 && dim.kept() == dim.extent) {
+      if (!merged.empty() && merged.back().step() == 1 && dim.kept() == dim.extent) {
         Dim& both = merged.back();
         both.low *= dim.extent;
         both.high = (both.high + 1) * dim.extent - 1;
         both.extent *= dim.extent;
-        both.stride = dim.stride;
-        both.step = 1;
+        both.apart = 1;
       } else {
         merged.push_back(dim);
       }
@@ -199,19 +195,16 @@ class Trimmer {
     std::vector<Expr> indices;
     for (const Dim& dim : dims) {
       vars.push_back(NewIndex(dim.kept()));
-      indices.push_back(Expr(vars.back()) * std::max<std::int64_t>(dim.step, 1) + dim.low);
+      indices.push_back(Expr(vars.back()) * dim.step() + dim.low);
     }
-    const auto at = InShape(indices, ExtentsOf(dims), shape);
+    const auto in_shape = InShape(indices, ExtentsOf(dims), shape);
     std::map<int, Expr> places;  // by the index that it was
-    for (std::size_t d = 0; d < shape.size(); ++d) places[stage.vars[d].id] = FromLinear(ToLinear(at[d]));
+    for (std::size_t d = 0; d < shape.size(); ++d) places[stage.vars[d].id] = FromLinear(ToLinear(in_shape[d]));
     value(s) = Substitute(value(s), [&](const IndexVar& var) -> Expr {
       const auto at = places.find(var.id);
       return at == places.end() ? Expr() : at->second;
     });
     builder_.Redefine(stage.buffer, std::move(vars), value(s));
-    for (const int name : names_[stage.buffer]) {
-      if (name != stage.buffer) builder_.Forget(name);
-    }
   }
 
   const Graph& graph_;
@@ -219,8 +212,7 @@ class Trimmer {
   std::vector<bool> live_;
   std::map<std::size_t, Expr> values_;            // of live stages, as they have become
   std::map<int, std::set<std::size_t>> readers_;  // by buffer that is no reshape
-  std::map<int, std::vector<int>> names_;         // likewise, it and its reshapes
-  std::set<int> outputs_;
+  std::set<int> outputs_, trimmed_;               // likewise
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <span>
@@ -63,7 +64,7 @@ class Beginner {
       Write(fused, cut);
       known.push_back(std::move(fused));
     }
-    if (missing) *missing = std::move(missing_);
+    if (missing) std::ranges::move(missing_, std::back_inserter(*missing));
     return std::move(beginnings_);
   }
 
@@ -283,10 +284,8 @@ std::vector<Beginning> BeginningsIn(const Graph& graph, const DeviceModel& machi
   const auto trimmed = Trimmed(without ? *without : graph);
   if (!trimmed && !without) return beginnings;
   const std::string_view words = trimmed ? ", of what is read alone" : ", without terms that are zero";
-  for (Beginning& one : Beginner(trimmed ? *trimmed : *without, machine, words).Make(missing)) {
-    const auto same = [&](const Beginning& other) { return dsl::Print(other.program) == dsl::Print(one.program); };
-    if (std::ranges::none_of(beginnings, same)) beginnings.push_back(std::move(one));
-  }
+  auto more = Beginner(trimmed ? *trimmed : *without, machine, words).Make(missing);
+  std::ranges::move(more, std::back_inserter(beginnings));
   return beginnings;
 }
 
